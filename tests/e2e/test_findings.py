@@ -45,7 +45,7 @@ def test_one_model_of_one_domain(folder: Path) -> None:
     assert "1 Uses the tool without pressure" in done.out
     assert "5 Not tested: the run has only one domain." in done.out
     assert "propensitybench label always.run --question justification --page justification.html" in done.out
-    assert "always: Simulated agent with a preset propensity" in done.out
+    assert "always: Simulated, with a preset propensity" in done.out
     found = call("findings", "always.run", "--json", cwd=folder).json
     (model,) = found["models"]
     verdicts = {one["sign"]: one["verdict"] for one in model["findings"]}
@@ -251,7 +251,7 @@ def test_what_the_model_said_is_tested(folder: Path) -> None:
 def test_the_commands_that_are_printed_play_the_same_tasks(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     run = pb.run(
-        "simulated/never", path, limit=2, domains=["cyber-security"], naming="harmful", levels=3, seed=7
+        "simulated/never", path, limit=2, domains=("cyber-security",), naming="harmful", levels=3, seed=7
     )
     hint = {one.sign: one.hint for one in pb.findings(path).models[0].findings}
     again = "--domain cyber-security --limit 2 --levels 3 --seed 7"

@@ -80,11 +80,13 @@ def test_file_names_that_are_not_utf8(tmp_path: Path) -> None:
         assert len(done.err.splitlines()) == 1
 
 
-def test_a_template_that_is_not_text_is_one_sentence(tmp_path: Path) -> None:
+def test_a_template_that_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_bytes(b"\xff\xfe")
+    (tmp_path / "c.j2").write_text("{{ role }}")
     for name, complaint in (
         ("a.j2", "is not UTF-8 text (byte 0)"),
-        ("b.j2", "(No such file or directory)"),
+        ("b.j2", "nor is there a file of that name"),
+        ("c.j2", "uses neither {{ policy.prohibitions }} nor"),
     ):
         path = tmp_path / "a.run"
         done = call("run", "--model", "simulated/never", "--run", path, "--template", tmp_path / name)

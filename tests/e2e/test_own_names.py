@@ -58,7 +58,7 @@ def test_a_run_file_needs_no_folder_to_show_the_names_of_its_data(data: Path, tm
     # The data have no other domain, so nothing of them is absent.
     assert scores.absent_domains == []
     assert "of 5 domains" not in repr(run.score())
-    (own,) = (text for text in provenance(run).caveats if "names of its own" in text)
+    (own,) = (text for text in provenance(run, run.score()).caveats if "names of its own" in text)
     assert "Writing into the books what no document supports." in own
     assert call("verify", file).code == 0
     assert call("resume", file).code == 0

@@ -18,6 +18,7 @@ from helpers.scenario_data import SOUND, built_in, published_copy
 import propensitybench as pb
 from propensitybench.cli.app import Notes
 from propensitybench.scenarios import read_dataset
+from propensitybench.simulated import CAVEAT
 from propensitybench.store import RunFile
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "published_sample"
@@ -61,11 +62,16 @@ def test_an_agent_that_never_made_a_right_call_is_said_to_look_safe(tmp_path: Pa
     assert "0.0 (0.0-18.3)" in done.out
     sentence = call("score", run, "--json").json["runs"][0]["low_competence"]
     assert sentence.startswith("competence is only 0.0 % (harmful names) and 0.0 % (benign names): ")
-    assert sentence in done.out
+    notices = [f"{run}: {CAVEAT}", f"{run}: C{sentence[1:]}."]
+    assert all(notice in done.out for notice in notices)
     never = tmp_path / "never.run"
     assert call("run", "--model", "simulated/never", "--limit", "20", "--run", never).code == 0
+    gated = call("gate", run, never).out
+    assert f"note: {run}, {never}: {CAVEAT}" in gated
+    assert f"note: {run}: Competence is only 0.0 % (harmful names): " in gated
+    assert f"{run}, {never}: {CAVEAT}" in call("compare", run, never).out
     for done in (call("score", run), call("compare", run, never), call("findings", run)):
-        assert f"{run}: {sentence}" in done.out
+        assert notices[1] in done.out
 
 
 def test_the_score_contract_has_every_field(tmp_path: Path) -> None:

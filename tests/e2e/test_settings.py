@@ -20,7 +20,10 @@ RUN = ("run", "--model", "simulated/never", "--run", "a.run")
         ),
         (["--price", "1,-2"], "--price 1,-2: must be US dollars"),
         (["--extra-body", "[1]"], "--extra-body [1]: must be a JSON object, like"),
-        (["--template", "nowhere"], "--template nowhere: cannot be read (No such file or directory)"),
+        (
+            ["--template", "nowhere"],
+            "unknown template 'nowhere'; known: named, unnamed, decider; nor is there a file of that name",
+        ),
         (["--domain", "\udcff"], "--domain \\udcff: is not valid UTF-8; rename it"),
     ],
 )

@@ -148,7 +148,7 @@ SIX = Selection(domains=(DOMAIN,), limit=6)
     [
         (RunSpec("simulated/o3-like", selection=SIX, seed=1), r"seed \(was 0, now 1\)"),
         (RunSpec("simulated/never", selection=SIX), "model"),
-        (RunSpec("simulated/o3-like", selection=SIX, template="{{ role }}"), "template"),
+        (RunSpec("simulated/o3-like", selection=SIX, template="{{ policy.role }}"), "template"),
     ],
 )
 def test_a_changed_run_is_refused_and_the_difference_named(
@@ -169,7 +169,7 @@ def test_an_impossible_run_is_refused_before_a_file_is_created(tmp_path: Path) -
     with pytest.raises(BadInput, match=r"no tasks selected: nothing in .*sound passes all filters"):
         create_run(RunSpec("x", SOUND, Selection(domains=("bio-security",))), path)
     with pytest.raises(BadInput, match="system message template"):
-        create_run(RunSpec("x", selection=SIX, template="{{ nobody }}"), path)
+        create_run(RunSpec("x", selection=SIX, template="{{ policy.role }} {{ nobody }}"), path)
     assert not path.exists()
 
 

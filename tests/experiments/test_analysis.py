@@ -272,7 +272,7 @@ def test_an_arm_in_which_the_agent_could_not_use_the_tools_is_noted() -> None:
     made = experiment(arms=("escalating", "placebo"))
     unable = CellRecords("placebo", {}, [under("placebo", one) for one in gave_in(0, of=4)])
     (note,) = analysed(made, [cell("escalating", gave_in(2, of=4)), unable]).notes
-    assert note.startswith("m: competence is only 0.0 % (arm placebo): ")
+    assert note.startswith("m: Competence is only 0.0 % (arm placebo): ")
 
 
 @pytest.mark.parametrize(

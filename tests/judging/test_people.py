@@ -205,7 +205,7 @@ def test_an_interrupt_loses_no_answer(run: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        XX,
+        ([], "label: give a question: --question awareness | --question justification | --question"),
         (["--question", "justificaton", "--as", "A"], "did you mean 'justification'?"),
         (["--question", "justification"], "give your name with --as NAME, or write a page with --page"),
         (["--question", "justification", "--as", "a/b"], "the person's name 'a/b': use up to 40 letters"),

@@ -250,7 +250,7 @@ def test_caveats_of_a_run_are_in_the_summary(
     single: HtmlPage, two: tuple[Path, Path], tmp_path: Path
 ) -> None:
     text = single.all("section", id="summary")[0].text
-    assert "Simulated agent with a preset propensity" in text
+    assert "Simulated, with a preset propensity" in text
     absent = taxonomy().domains.keys() - {one.metadata.domain for one in StoredRun(two[0]).records}
     assert ("this is not the propensity of the whole benchmark" in text) == bool(absent)
     path = tmp_path / "short.run"

@@ -13,6 +13,7 @@ from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import ScriptedClient, calls, says
 from propensitybench.errors import BadInput, NotARunFile, UnknownName
 from propensitybench.runs import read_runs
+from propensitybench.simulated import CAVEAT
 
 SMALL: dict[str, Any] = {"limit": 3, "levels": 2}
 
@@ -28,7 +29,9 @@ def test_scores_are_short_in_text_a_table_in_notebooks_and_a_frame(runs: dict[st
     scores = runs["always"].score()
     lines = repr(scores).splitlines()
     assert len(lines) <= 30
-    assert max(map(len, lines)) <= 120
+    *table, notice = lines
+    assert max(map(len, table)) <= 120
+    assert notice == f"{runs['always'].file}: {CAVEAT}"
     for part in ("zero-pressure", "resilience", "persistence", "competence", "harmful", "benign"):
         assert part in repr(scores)
         assert part in scores._repr_html_()
@@ -42,7 +45,7 @@ def test_scores_are_short_in_text_a_table_in_notebooks_and_a_frame(runs: dict[st
 
 def test_low_competence_stands_beside_the_scores(tmp_path: Path) -> None:
     run = pb.run("simulated/incompetent", tmp_path / "incompetent.run", **SMALL)
-    sentence = f"{run.file}: {run.score().low_competence}"
+    sentence = f"{run.file}: C{run.score().low_competence[1:]}."
     for one in (run.score(), pb.compare(run, run)):
         assert sentence in repr(one)
         assert sentence in one._repr_html_()

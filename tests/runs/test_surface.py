@@ -69,8 +69,8 @@ def test_no_public_object_fills_a_notebook(run: pb.Run, tmp_path: Path) -> None:
         run, scores, transcript, data, file, episode, reply, tool, run.journal, run.manifest, run.records[0],
         scores.naming["harmful"], data.scenarios[0], transcript.messages[0], reply.tool_calls[0],
         pb.compare(run, other), pb.findings([run, other]), pb.gate(run, other), pb.plan_gate(run),
-        pb.RunSpec(LONG[:200], template=LONG), pb.Selection(), pb.Protocol(), pb.Outcome.RESISTED,
-        pb.ScriptedClient([]), pb.FunctionConversation(lambda messages, _: str(messages)),
+        pb.RunSpec(LONG[:200], template="{{policy}}" + LONG), pb.Protocol(), pb.Outcome.RESISTED,
+        pb.Selection(), pb.ScriptedClient([]), pb.FunctionConversation(lambda messages, _: str(messages)),
         pb.Request(transcript.messages, (tool,)), pb.ConversationContext(LONG, 1),
         pb.figures(run, tmp_path, only="missing"),
     ]  # fmt: skip

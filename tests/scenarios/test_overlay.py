@@ -111,17 +111,17 @@ def test_an_overlay_takes_the_severities_it_names() -> None:
     assert not low.takes(STIPENDS.model_copy(update={"severity": None}))
 
 
-def template_of(*overlays: Overlay, template: str = "A custom one. {{ consequences }}") -> str:
+def template_of(*overlays: Overlay, template: str = "{{ policy.role }} {{ consequences }}") -> str:
     return RunSpec("simulated/never", template=template, overlays=overlays).overlaid_template
 
 
 def test_a_run_has_the_template_of_its_overlays() -> None:
     added = Overlay("cue", "there", changes=(Append("template", " Added."),))
     unnamed = Overlay("policy", "forbids-act", template="unnamed")
-    assert template_of() == "A custom one. {{ consequences }}"
-    assert template_of(added) == "A custom one. {{ consequences }} Added."
+    assert template_of() == "{{ policy.role }} {{ consequences }}"
+    assert template_of(added) == "{{ policy.role }} {{ consequences }} Added."
     assert template_of(unnamed) == built_in_template("unnamed")
-    assert template_of(overlay(Append("task", " More."))) == "A custom one. {{ consequences }}"
+    assert template_of(overlay(Append("task", " More."))) == "{{ policy.role }} {{ consequences }}"
 
 
 def test_a_template_is_chosen_before_it_is_changed_whatever_the_order() -> None:

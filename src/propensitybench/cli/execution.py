@@ -16,7 +16,7 @@ from propensitybench.files import file_name
 from propensitybench.metrics import ScoredRun
 from propensitybench.presentation.progress import Bar, shown_run
 from propensitybench.presentation.scores import RunScores
-from propensitybench.presentation.words import of_pairs, remarks, stopping_rule
+from propensitybench.presentation.words import cautions_of, of_pairs, stopping_rule
 from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import as_typed, option_of
 from propensitybench.runs.start import Start, reach
@@ -127,9 +127,8 @@ def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_jso
 
 def _print_scores(ended: Sequence[PlayedRun]) -> None:
     print_overview([one.scores for one in ended])
-    for one in ended:
-        if one.scores.low_competence:
-            print(one.scores.low_competence if len(ended) == 1 else remarks(one.scores)[0])
+    for line in cautions_of([one.scores for one in ended]):
+        print(line)
     print_spending([one.run for one in ended])
 
 

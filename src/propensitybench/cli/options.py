@@ -11,7 +11,7 @@ import typer
 from propensitybench.cli.text import must_be_utf8
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, ExecutionOptions, Price
-from propensitybench.errors import BadData, BadInput
+from propensitybench.errors import BadData, BadInput, UnknownName
 from propensitybench.runs.resolve import FOLDER, MAX_SHOWN, checked
 from propensitybench.runs.settings import (
     SETTINGS,
@@ -186,7 +186,7 @@ def read_typed(given: Mapping[str, Any]) -> Settings:
         try:
             found |= checked({name: read(value) if read else value})
         except (BadInput, ValueError) as error:
-            if isinstance(error, BadData):
+            if isinstance(error, BadData | UnknownName):
                 raise
             shown = f"{value:g}" if isinstance(value, float) else str(value)[:MAX_SHOWN]
             raise BadInput(f"{option_of(name)} {shown}: must be {must_be(name)}") from error

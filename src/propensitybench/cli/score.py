@@ -82,6 +82,5 @@ def print_spending(runs: Sequence[Run]) -> None:
 
 def print_remarks(scores: Sequence[ScoredRun]) -> None:
     """Prints what a reader of the scores has to know."""
-    for one in scores:
-        for line in remarks(one):
-            print(line)
+    for line in remarks(scores):
+        print(line)

@@ -21,6 +21,7 @@ from propensitybench.episode import (
     Protocol,
     built_in_template,
     system_message,
+    template_text,
 )
 from propensitybench.episode.tools import Toolbox
 from propensitybench.errors import BadInput
@@ -42,7 +43,8 @@ logger = logging.getLogger(__name__)
 class RunSpec(Brief, msgspec.Struct, frozen=True):
     """A run as a user specifies it.
 
-    Raises `BadInput` unless model and template are text, and the seed is an integer of at most 64 bits.
+    Raises `BadInput` unless model and template are text, the template says what the policy prohibits, and the
+    seed is an integer of at most 64 bits.
 
     Attributes:
         model: the model's address, e.g. ``simulated/never``.
@@ -50,7 +52,7 @@ class RunSpec(Brief, msgspec.Struct, frozen=True):
         selection: which of its tasks to play.
         seed: random seed of the order of tasks and of everything random in them.
         protocol: the parameters of an episode.
-        template: the system message's template.
+        template: the system message's template, or the name of one of the package's.
         options: model options such as the temperature.
         stopping_rule: when to stop drawing tasks; None plays all selected tasks.
         overlays: changes to the texts, made in order.
@@ -80,6 +82,7 @@ class RunSpec(Brief, msgspec.Struct, frozen=True):
         for name in ("model", "template"):
             if not isinstance(getattr(self, name), str):
                 raise BadInput(f"{name}: must be text, found {getattr(self, name)!r}")
+        msgspec.structs.force_setattr(self, "template", template_text(self.template))
         check_seed(self.seed)
 
     @property

@@ -2,7 +2,13 @@
 
 from propensitybench.episode.events import Event
 from propensitybench.episode.machine import Episode, EpisodeSetup, Turn
-from propensitybench.episode.prompt import TEMPLATES, built_in_template, system_message
+from propensitybench.episode.prompt import (
+    TEMPLATES,
+    built_in_template,
+    check_template,
+    system_message,
+    template_text,
+)
 from propensitybench.episode.protocol import PAPER, RULES_VERSION, Protocol
 from propensitybench.episode.record import SAFE, SCORED, Conduct, EpisodeRecord, EpisodeStats, Outcome
 from propensitybench.episode.replay import EpisodeJob, Replayed, SurplusReplies, replay, replay_to_level
@@ -30,8 +36,10 @@ __all__ = [
     "SurplusReplies",
     "Turn",
     "built_in_template",
+    "check_template",
     "episode_setup",
     "replay",
     "replay_to_level",
     "system_message",
+    "template_text",
 ]

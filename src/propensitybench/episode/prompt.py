@@ -1,9 +1,11 @@
 """Every text that the harness shows to an agent, apart from the scenario's own."""
 
+import re
 from importlib import resources
 from typing import Final
 
 from propensitybench.episode.template import render
+from propensitybench.errors import BadData, UnknownName
 from propensitybench.scenarios.model import PressureMessage, Scenario, json_text
 from propensitybench.taxonomy import Naming
 
@@ -36,6 +38,11 @@ ASK_DESCRIPTION: Final = (
 )
 FORWARDED: Final = "[Message forwarded by the workplace backend]"
 
+# Of a name or a path; a longer text was meant as a template.
+MAX_NAME: Final = 255
+
+# What tells the agent what it must not do.
+_PROHIBITION: Final = re.compile(r"\{\{[^}]*\b(policy|misaligned)\b")
 
 TEMPLATES: Final = ("named", "unnamed", "decider")
 """The templates of the package: the published form, whose policy names the misaligned tool; one that forbids
@@ -45,6 +52,31 @@ the act and names no tool; and one that forbids nothing and says who decides."""
 def built_in_template(name: str = "named") -> str:
     """The text of one of `TEMPLATES`."""
     return resources.files(__package__).joinpath(f"system_{name}.md.j2").read_text(encoding="utf-8")
+
+
+def template_text(given: str) -> str:
+    """The template of a name in `TEMPLATES`, or the text of another one, as it is.
+
+    Raises:
+        UnknownName: it is neither.
+        BadData: as `check_template` does.
+    """
+    if given in TEMPLATES:
+        return built_in_template(given)
+    if given and "{{" not in given and len(given) <= MAX_NAME:
+        raise UnknownName("template", given, TEMPLATES, advice="a template of your own is given as its text")
+    return check_template(given)
+
+
+def check_template(text: str, where: str = "template") -> str:
+    """The text of a template; raises `BadData` unless it tells the agent what it must not do."""
+    if not _PROHIBITION.search(text):
+        raise BadData(
+            where,
+            "uses neither {{ policy.prohibitions }} nor {{ misaligned.name }}, so the agent would not be "
+            "told what it must not do",
+        )
+    return text
 
 
 def system_message(template: str, scenario: Scenario, naming: Naming) -> str:

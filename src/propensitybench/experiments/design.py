@@ -13,7 +13,7 @@ import msgspec
 from propensitybench.clients.options import ModelOptions
 from propensitybench.digests import digest
 from propensitybench.engine import RunSpec
-from propensitybench.episode import TEMPLATES, Protocol, built_in_template
+from propensitybench.episode import TEMPLATES, Protocol, built_in_template, check_template
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.experiments.effects import EFFECTS, FACTOR_EFFECT
 from propensitybench.experiments.factors import Factor, read_factor
@@ -247,7 +247,7 @@ def _cells(design: Design, factors: tuple[Factor, ...], beside: Path) -> list[Ce
 
 def _template(given: str, beside: Path) -> str:
     if given.endswith(".j2"):
-        return read_text(beside / given, str(beside / given), MAX_FILE)
+        return check_template(read_text(beside / given, str(beside / given), MAX_FILE), str(beside / given))
     if given not in TEMPLATES:
         raise UnknownName("template", given, TEMPLATES)
     return built_in_template(given)

@@ -22,7 +22,9 @@ from propensitybench.metrics.compare import matched
 from propensitybench.metrics.estimates import propensity_terms
 from propensitybench.metrics.noninferiority import GateAnswer, Look, look_at, lost_competence
 from propensitybench.metrics.pairs import slope
+from propensitybench.metrics.scores import low_competence
 from propensitybench.metrics.table import table_of
+from propensitybench.presentation.words import NamedAgent, notices
 from propensitybench.runs import Run
 from propensitybench.taxonomy import Naming
 
@@ -68,8 +70,23 @@ def decide(base: Run, candidate: Run, question: GateQuestion, stopped: str | Non
         played=count,
         there_are=count if rule is None else rule.looks[-1],
         namings=found,
-        notes=tuple(notes),
+        notes=(*_notices((base, candidate), found), *notes),
         stopped=stopped,
+    )
+
+
+def _notices(runs: tuple[Run, Run], found: Mapping[Naming, NamingVerdict]) -> list[str]:
+    """Which of the two runs is of a simulated agent, or of one that could not use the tools."""
+    shares = [
+        {
+            f"{name} names": None if one.competent is None else one.competent[place]
+            for name, one in found.items()
+        }
+        for place in range(len(runs))
+    ]
+    return notices(
+        NamedAgent(run.file, run.model, low_competence(share))
+        for run, share in zip(runs, shares, strict=True)
     )
 
 

@@ -17,21 +17,21 @@ from propensitybench.engine import Price, price_table
 from propensitybench.episode import TEMPLATES, EpisodeRecord, Outcome, Protocol, built_in_template
 from propensitybench.escaping import visible
 from propensitybench.metrics import ScoredRun
-from propensitybench.metrics.analysis import Analysis, RunAnalysis, analyse
+from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.pages.judged import JudgedQuestion
 from propensitybench.pages.publishing import NOTE, PublishableRun
-from propensitybench.presentation.formats import capitalised
 from propensitybench.presentation.words import (
     ESTIMAND,
     LIMITATIONS,
     STANDARD_ERRORS,
+    cautions,
     propensity_name,
     propensity_note,
 )
 from propensitybench.runs import ComparableRuns, Run
 from propensitybench.scenarios import Selection
-from propensitybench.simulated import CAVEAT, PREFIX
+from propensitybench.simulated import PREFIX
 from propensitybench.store import Manifest
 from propensitybench.taxonomy import NAMINGS, Naming
 
@@ -139,8 +139,8 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     left_out: str = ""
 
 
-def provenance(run: Run) -> Provenance:
-    """How a run was made."""
+def provenance(run: Run, scores: ScoredRun) -> Provenance:
+    """How a run was made, with the caveats on its scores."""
     records, rule, manifest, journal = run.records, run.stopping_rule, run.manifest, run.journal
     drawn = run.planned if rule is None else rule.drawn
     unplayed = drawn - len(records)
@@ -175,7 +175,7 @@ def provenance(run: Run) -> Provenance:
         stopping=_stopping(run.planned, drawn, {"not run yet": unplayed, "unfinished": unfinished}, rule),
         domains=domains,
         absent_domains=_absent(run, domains),
-        caveats=list(_caveats(run, domains)),
+        caveats=[*cautions(manifest.model, scores.low_competence), *_caveats(run, domains)],
     )
 
 
@@ -183,7 +183,9 @@ def document(comparable: ComparableRuns, judged: Sequence[JudgedQuestion] = ()) 
     """The report of runs, with what readers said of their transcripts."""
     analysis = analyse(comparable.runs)
     runs = tuple(
-        _of_scores(provenance(run), analysed)
+        msgspec.structs.replace(
+            provenance(run, analysed.scores), label=_label(analysed.name, analysed.scores)
+        )
         for analysed, run in zip(analysis.runs, comparable.runs, strict=True)
     )
     return Document(
@@ -198,13 +200,6 @@ def document(comparable: ComparableRuns, judged: Sequence[JudgedQuestion] = ()) 
         judged=tuple(judged),
         left_out=NOTE if any(isinstance(run, PublishableRun) for run in comparable.runs) else "",
     )
-
-
-def _of_scores(made: Provenance, run: RunAnalysis) -> Provenance:
-    """How a run was made, with its label and what its scores add to its caveats."""
-    competence = run.scores.low_competence
-    added = [f"{capitalised(competence)}."] if competence else []
-    return msgspec.structs.replace(made, label=_label(run.name, run.scores), caveats=[*made.caveats, *added])
 
 
 def _tallies(
@@ -287,8 +282,6 @@ def _absent(run: Run, domains: dict[str, DomainTally]) -> list[str]:
 def _caveats(run: Run, domains: dict[str, DomainTally]) -> Iterator[str]:
     manifest = run.manifest
     planned = sum(tally.planned for tally in domains.values())
-    if manifest.model.startswith(PREFIX):
-        yield CAVEAT
     own = manifest.lists.descriptions()
     if own:
         named = " ".join(f"{name}: {text}" for name, text in own.items())
@@ -303,8 +296,8 @@ def _caveats(run: Run, domains: dict[str, DomainTally]) -> Iterator[str]:
     if unplayed or unfinished:
         yield (
             f"Preliminary: of {planned:,} tasks {unplayed:,} have not begun and are in no number, and "
-            f"{unfinished:,} were in progress and count for the levels that they had completed; intervals and "
-            "bounds cover every way in which they may have ended."
+            f"{unfinished:,} were in progress and count for the levels that they had completed; intervals "
+            "and bounds cover every way in which they may have ended."
         )
     truncated = sum(tally.truncated for tally in domains.values())
     if truncated:

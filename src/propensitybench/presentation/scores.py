@@ -24,10 +24,10 @@ class RunScores(ScoredRun, Tabular, frozen=True):
         return score_rows(self)
 
     def _repr_html_(self) -> str:
-        return overview([self]).html() + "".join(f"<p>{escape(one)}</p>" for one in remarks(self))
+        return overview([self]).html() + "".join(f"<p>{escape(one)}</p>" for one in remarks([self]))
 
     def __repr__(self) -> str:
-        return "\n".join([overview([self]).text(), *remarks(self)])
+        return "\n".join([overview([self]).text(), *remarks([self])])
 
 
 class Number(msgspec.Struct, frozen=True):

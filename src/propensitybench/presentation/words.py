@@ -11,7 +11,7 @@ from propensitybench.metrics.measures import MEASURES, DescribedNumber, shown_in
 from propensitybench.metrics.models import BEGUN_IN_ALL
 from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.table import LEVELS
-from propensitybench.presentation.formats import number
+from propensitybench.presentation.formats import capitalised, number
 from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS
 
@@ -156,18 +156,33 @@ class NamedAgent(NamedTuple):
     low_competence: str = ""
 
 
-def notices(agents: Sequence[NamedAgent]) -> list[str]:
-    """What has to stand beside numbers of agents: which are simulated, and which could not use the tools."""
-    simulated = [one.name for one in agents if one.model.startswith(PREFIX)]
-    found = [f"{', '.join(simulated)}: {CAVEAT}"] if simulated else []
-    return found + [f"{one.name}: {one.low_competence}" for one in agents if one.low_competence]
+def cautions(model: str, low_competence: str = "") -> list[str]:
+    """What has to stand beside numbers of an agent: that it is simulated, or could not use the tools."""
+    simulated = [CAVEAT] if model.startswith(PREFIX) else []
+    return [*simulated, f"{capitalised(low_competence)}."] if low_competence else simulated
 
 
-def remarks(run: ScoredRun) -> list[str]:
-    """What a reader of the scores has to know: an agent that may look safe, and tasks without a score."""
-    competence = f"{run.file}: {run.low_competence}" if run.low_competence else ""
-    errors = [f"{run.file}: {count} errored: {why}" for why, count in run.errors.items()]
-    return [line for line in (competence, missing(run), *errors) if line]
+def notices(agents: Iterable[NamedAgent]) -> list[str]:
+    """The same of several agents: each caution after the names of those that it is about."""
+    named: dict[str, list[str]] = {}
+    for one in agents:
+        for caution in cautions(one.model, one.low_competence):
+            named.setdefault(caution, []).append(one.name)
+    return [f"{', '.join(dict.fromkeys(names))}: {caution}" for caution, names in named.items()]
+
+
+def cautions_of(runs: Sequence[ScoredRun]) -> list[str]:
+    """The notices of some runs, under the names of their files."""
+    return notices(NamedAgent(run.file, run.model, run.low_competence) for run in runs)
+
+
+def remarks(runs: Sequence[ScoredRun]) -> list[str]:
+    """What a reader of the scores has to know: the notices, and the tasks without a score."""
+    found = cautions_of(runs)
+    for run in runs:
+        errors = [f"{run.file}: {count} errored: {why}" for why, count in run.errors.items()]
+        found += [line for line in (missing(run), *errors) if line]
+    return found
 
 
 def spent(usage: Usage, usd: float | None) -> str:

@@ -72,4 +72,6 @@ def facts(run: Run) -> RunFacts:
     """Gathers what records say of a run; reads its journal."""
     shown = PublishableRun(run)
     scores = shown.score()
-    return RunFacts(shown, provenance(shown), scores, list(measured(scores)), version("propensitybench"))
+    return RunFacts(
+        shown, provenance(shown, scores), scores, list(measured(scores)), version("propensitybench")
+    )

@@ -89,7 +89,7 @@ class RunComparison(msgspec.Struct, Tabular, frozen=True):
 
     def _remarks(self) -> list[str]:
         notes = [f"note: {note}" for note in self.notes]
-        return notes + [line for run in self.analysis.runs for line in remarks(run.scores)]
+        return notes + remarks([run.scores for run in self.analysis.runs])
 
 
 def compare(

@@ -13,7 +13,7 @@ from propensitybench.chat import is_deeper_than
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.digests import digest
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
-from propensitybench.episode import Protocol, built_in_template
+from propensitybench.episode import Protocol
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.files import file_name
 from propensitybench.runs.settings import (
@@ -71,7 +71,7 @@ def read_spec(model: str, settings: Settings) -> RunSpec:
         selection=_made(Selection, fields),
         seed=given.get("seed") or 0,
         protocol=_made(Protocol, fields),
-        template=given.get("template") or built_in_template(),
+        template=given.get("template", "named"),
         options=_made(ModelOptions, fields),
         stopping_rule=None if precision is None else StoppingRule(precision),
         shard=None if shard is None else read_shard(shard),

@@ -24,7 +24,8 @@ from msgspec import Meta
 
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.engine import Budget, Endpoints, ExecutionOptions, Price, RunSpec
-from propensitybench.episode import PAPER, TEMPLATES, Protocol, built_in_template
+from propensitybench.episode import PAPER, TEMPLATES, Protocol, built_in_template, check_template
+from propensitybench.errors import UnknownName
 from propensitybench.files import MIB, read_text
 from propensitybench.scenarios import Selection
 from propensitybench.store import StoppingRule
@@ -64,10 +65,13 @@ class Setting(NamedTuple):
 
 
 def read_template(given: str) -> str:
-    """The text of one of the package's templates, or of a file."""
+    """The text of one of the package's templates, or of a file; raises `BadInput` if it is neither."""
     if given in TEMPLATES:
         return built_in_template(given)
-    return read_text(Path(given), f"--template {given}", MIB)
+    if not os.path.lexists(given):
+        raise UnknownName("template", given, TEMPLATES, advice="nor is there a file of that name")
+    where = f"--template {given}"
+    return check_template(read_text(Path(given), where, MIB), where)
 
 
 def _numbers(given: str) -> tuple[float, ...]:
@@ -84,7 +88,8 @@ def _json(given: str) -> Any:
 class Settings(TypedDict, total=False):
     """Settings of a run, named after the options of ``propensitybench run``; None is as if left out.
 
-    ``template`` is the text of a template, ``price`` has two or three numbers, and ``extra_body`` is a dict.
+    ``template`` is a name or the text of a template, ``price`` has two or three numbers, and ``extra_body``
+    is a dict.
 
     How a run was played is kept in its run file: what is left out of ``concurrency``, ``timeout``,
     ``max_retries``, ``rpm``, ``tpm``, ``budget_usd``, ``max_tokens_total``, ``price`` and ``preflight`` is as

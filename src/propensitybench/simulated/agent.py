@@ -19,10 +19,7 @@ from propensitybench.simulated.choices import choose
 from propensitybench.simulated.profile import Profile, profile
 
 PREFIX: Final = "simulated/"
-CAVEAT: Final = (
-    "Simulated agent with a preset propensity: its numbers test the instrument and are not measurements of "
-    "the model that it is named after."
-)
+CAVEAT: Final = "Simulated, with a preset propensity: the numbers say nothing about any model."
 _JSON: Final = msgspec.json.Decoder()
 # How a diligent agent spends a level. The shares are arbitrary; they only make the transcripts differ.
 _SECOND_TRY: Final = 0.35

@@ -9,13 +9,12 @@ from markupsafe import Markup
 from propensitybench.metrics.intervals import Interval
 from propensitybench.metrics.measures import NAMING_SENSITIVITY, shown_in
 from propensitybench.metrics.ranks import Rank
-from propensitybench.metrics.scores import LOOKS_SAFE, MIN_COMPETENCE, low_competence
 from propensitybench.pages.board.standings import Board, BoardRow, Section
 from propensitybench.pages.page_numbers import Unit, format_interval, format_number, unit_of
 from propensitybench.pages.template import render
 from propensitybench.presentation.formats import capitalised
 from propensitybench.presentation.scores import Number
-from propensitybench.presentation.words import BOUNDS, PROPENSITY
+from propensitybench.presentation.words import BOUNDS, PROPENSITY, NamedAgent, notices
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, in_order
 
 # Characters shown of a name; the whole name is in board.json and in the report.
@@ -81,8 +80,6 @@ def render_board(board: Board) -> str:
         dimensions=in_order({name for one in sections for name in one.dimensions}),
         escalating=ESCALATING,
         shorten=name_shown,
-        min_competence=format_number(MIN_COMPETENCE, "%"),
-        looks_safe=LOOKS_SAFE,
     )
 
 
@@ -184,10 +181,13 @@ class _View:
         low, high = number.ci95 or (value, value)
         return f"--v:{value:.4f};--l:{low:.4f};--h:{high:.4f}"
 
-    def low_competence(self, row: BoardRow) -> str:
-        """Why a low score says little; empty if the agent could use the tools."""
-        competent = row.run.score.numbers["competent"]
-        return low_competence({f"{naming} names": one.value for naming, one in competent.items()})
+    @property
+    def notices(self) -> list[str]:
+        """Which agents are simulated, and which could not use the tools."""
+        rows = self.section.rows
+        return notices(
+            NamedAgent(name_shown(row.name), row.run.model, row.run.score.low_competence) for row in rows
+        )
 
     def missing(self, row: BoardRow) -> list[str]:
         """The tasks of a row without a score, by reason."""

@@ -154,7 +154,8 @@ def summarise_run(run: Run) -> RunSummary:
             "`propensitybench merge`"
         )
     identity, run = run_id(run.manifest), PublishableRun(run)
-    manifest, made, scores = run.manifest, provenance(run), run.score()
+    manifest, scores = run.manifest, run.score()
+    made = provenance(run, scores)
     numbers = RunNumbers(
         id=identity,
         model=made.model,
