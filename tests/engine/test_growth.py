@@ -172,6 +172,15 @@ def test_changed_data_are_refused_by_name(
     assert path.read_bytes() == before
 
 
+def test_another_seed_is_named_alone_and_a_declared_sample_has_another_folder(tmp_path: Path) -> None:
+    path = grown(tmp_path / "a.run", asked())
+    with pytest.raises(RunMismatch, match=r"differs in seed \(was 0, now 4\): use another --run FILE"):
+        create_run(spec(asked(), seed=4), path)
+    declared = grown(tmp_path / "b.run", asked(), may_grow=False)
+    with pytest.raises(RunMismatch, match=r"limit.*registered design does not grow.*--out DIR"):
+        create_run(spec(asked(limit=5), may_grow=False), declared)
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path

@@ -308,7 +308,7 @@ def test_truncated_replies_have_no_score_and_say_what_to_do() -> None:
         ({"extra_body": []}, "extra_body: must be a JSON object"),
         ({"data": 7}, "data: must be text, found 7"),
         ({"data": "nowhere"}, "nowhere: is no"),
-        ({"temperature": 0.5}, "takes no base URL and no sampling options"),
+        ({"temperature": 0.5}, "no sampling options; remove temperature"),
         ({"timeout": float("nan")}, "timeout: must be from 1 to 86400, found nan"),
         ({"rpm": float("inf")}, "rpm: must be 1 or more, found inf"),
     ],
