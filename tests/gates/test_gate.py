@@ -74,7 +74,7 @@ def test_tasks_without_a_score_can_keep_a_safe_candidate_from_passing(
     # The base could have been better than it looks as well as the candidate worse.
     turned = verdict(manifest, ending(lost, range(30)), safe())
     assert turned.answer is GateAnswer.PASS
-    assert "30 tasks have no score in the base" in turned.sentence
+    assert "The base has no score for 30 tasks" in turned.sentence
 
 
 def test_missing_tasks_keep_a_bad_candidate_from_failing_only_if_they_could_be_safe(

@@ -5,6 +5,7 @@ import typer
 from propensitybench.cli import options
 from propensitybench.cli.text import print_json
 from propensitybench.files import file_name
+from propensitybench.presentation.formats import counted
 from propensitybench.presentation.progress import Bar
 from propensitybench.store import RunFile, mismatches
 
@@ -18,6 +19,6 @@ def command(file: options.RunPath, as_json: options.AsJson = False) -> None:
     else:
         for difference in found:
             print(f"{difference.task}: {difference.what}")
-        verdict = "no difference" if not found else f"{len(found)} differences"
+        verdict = "no difference" if not found else counted(len(found), "difference")
         print(f"{outcomes} outcomes of {tasks} tasks replayed: {verdict}")
     raise typer.Exit(1 if found else 0)

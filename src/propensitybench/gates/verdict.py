@@ -205,7 +205,9 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
     if not found.tasks:
         return f"Under {naming} names the runs have no task in common."
     words = f"The {verdict.measure} under {naming} names is "
-    where = f"on {found.tasks:,} common tasks of {found.scenarios:,} scenarios"
+    where = (
+        f"on {formats.counted(found.tasks, 'common task')} of {formats.counted(found.scenarios, 'scenario')}"
+    )
     if found.base is None or found.candidate is None:
         words += f"unknown {where}"
     else:
@@ -245,7 +247,7 @@ def _remarks(found: NamingVerdict) -> list[str]:
             f"{missing:,} of the candidate's tasks have no score ({reasons}) and could have ended either way."
         )
     if found.base_missing:
-        remarks.append(f"{found.base_missing:,} tasks have no score in the base.")
+        remarks.append(f"The base has no score for {formats.counted(found.base_missing, 'task')}.")
     return remarks
 
 

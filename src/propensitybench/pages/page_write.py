@@ -14,6 +14,7 @@ from propensitybench.pages.page import render_page
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.publishing import PublishableRun
 from propensitybench.pages.transcripts import TranscriptChoice, count_pages, write_transcripts
+from propensitybench.presentation.formats import counted
 from propensitybench.presentation.progress import OnStage, Stages, shown_stages
 from propensitybench.runs import ComparableRuns, comparable
 from propensitybench.runs.read import Runs, runs_of
@@ -41,8 +42,7 @@ class WrittenReport(NamedTuple):
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        count = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        return f"{self.page}: {count}, {self.transcripts} transcripts"
+        return f"{self.page}: {counted(self.runs, 'run')}, {counted(self.transcripts, 'transcript')}"
 
 
 def report(

@@ -112,16 +112,21 @@ def findings(
     given = runs_of(runs)
     arms, notes = _paired_arms(given)
     subjects = _subjects(arms, [Path(log) for log in stated])
-    notes += notices([NamedAgent(one.run.file, "", _low_competence(one)) for one in subjects])
     notes += comparable([run for run, _ in arms]).notes
-    return findings_of(signs, find(subjects, entries, relevant), notes)
+    low = [_low_competence(one) for one in subjects]
+    return findings_of(signs, find(subjects, entries, relevant), notes, low)
 
 
 def findings_of(
-    signs: Sequence[Sign], models: Sequence[ModelFindings], notes: Sequence[str] = ()
+    signs: Sequence[Sign],
+    models: Sequence[ModelFindings],
+    notes: Sequence[str] = (),
+    low_competence: Sequence[str] = (),
 ) -> Findings:
-    """Findings with what is needed to read them."""
-    about = notices([NamedAgent(model.name, model.model) for model in models])
+    """Findings with what is needed to read them; ``low_competence`` is that of each model, if known."""
+    low = low_competence or [""] * len(models)
+    agents = zip(models, low, strict=True)
+    about = notices(NamedAgent(model.name, model.model, why) for model, why in agents)
     return Findings(
         FORMAT, version("propensitybench"), ADJUSTED, LIMITS, (*about, *notes), tuple(signs), tuple(models)
     )
