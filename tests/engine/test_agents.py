@@ -153,7 +153,7 @@ def test_a_model_of_no_kind_has_a_policy_and_needs_nothing() -> None:
 
 
 def test_sampling_options_are_not_for_simulated_models() -> None:
-    with pytest.raises(BadInput, match="takes no base URL and no sampling options"):
+    with pytest.raises(BadInput, match="no sampling options; remove temperature"):
         client_for("simulated/never", ModelOptions(temperature=1.0))
 
 

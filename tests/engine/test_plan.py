@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from helpers.runs import DOMAIN, finish, make
 
@@ -65,6 +66,18 @@ def test_the_file_of_another_run_is_refused(tmp_path: Path, other: RunSpec, name
     finish(path)
     with pytest.raises(RunMismatch, match=rf"a\.run: holds another run; it differs in .*{named}"):
         plan_run(other, path, PRICE)
+
+
+@pytest.mark.parametrize(
+    ("model", "complaint"),
+    [("simulated/o3", "unknown"), ("o3-like", "did you mean simulated/o3-like"), ("x/y", "provider 'x'")],
+)
+def test_a_model_that_a_run_would_refuse_is_not_planned_and_a_key_is_not_needed(
+    model: str, complaint: str, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=complaint):
+        plan_run(msgspec.structs.replace(spec(2), model=model), tmp_path / "a.run", PRICE)
+    plan_run(msgspec.structs.replace(spec(2), model="openai/o4-mini"), tmp_path / "a.run", PRICE)
 
 
 def test_a_file_that_is_no_run_file_is_refused(tmp_path: Path) -> None:

@@ -57,4 +57,8 @@ def test_what_cannot_be_played_leaves_no_folder(tmp_path: Path) -> None:
     elsewhere = '{ name = "m", options = { base_url = "http://203.0.113.9/v1" } }'
     with pytest.raises(BadInput, match=r"small\.toml: sends requests, and the key .*--trust-endpoint"):
         pb.experiment(written(tmp_path, elsewhere), out)
+    unknown = written(tmp_path, '"Qwen/Qwen3-8B"')
+    for refused in (lambda: pb.plan_experiment(unknown), lambda: pb.experiment(unknown, out)):
+        with pytest.raises(BadInput, match=r"unknown provider 'Qwen'; .* options = \{ base_url = "):
+            refused()
     assert not out.exists()

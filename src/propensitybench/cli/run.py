@@ -10,6 +10,7 @@ from propensitybench.cli.execution import play_and_print, play_each
 from propensitybench.cli.output import print_note
 from propensitybench.cli.plan import show_plan
 from propensitybench.cli.text import must_be_utf8, print_json
+from propensitybench.engine.agents import check_address
 from propensitybench.engine.plan import plan_run
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
@@ -32,6 +33,8 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     models, run, settings = _asked(model, run, config, settings)
+    for one in models if config is not None else ():
+        _check_with(config, one, settings)
     if plan:
         _plan(models, run, settings, Assumptions(tuple(propensities or PROPENSITIES)), as_json=as_json)
         return
@@ -60,6 +63,14 @@ def _asked(
             f"--run {run}: holds the run of one model; leave it out, and each model gets a file in {FOLDER}"
         )
     return models, run, cast(Settings, {**stated.settings, **settings})
+
+
+def _check_with(config: Path, model: str, settings: Settings) -> None:
+    """Names the file of settings where the model cannot be used with what it says."""
+    try:
+        check_address(model, read_spec(model, settings).options)
+    except BadInput as error:
+        raise BadInput(f"{error} (see --config {file_name(config)})") from error
 
 
 def _start(model: str, run: Path | None, settings: Settings) -> Start:

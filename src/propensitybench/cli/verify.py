@@ -7,12 +7,12 @@ from propensitybench.cli.text import print_json
 from propensitybench.files import file_name
 from propensitybench.presentation.formats import counted
 from propensitybench.presentation.progress import Bar
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 
 
 def command(file: options.RunPath, as_json: options.AsJson = False) -> None:
     with RunFile.open(file) as run, Bar("tasks replayed") as bar:
-        found = list(verify(run, bar.count))
+        found = list(mismatches(run, bar.count))
         outcomes, tasks = run.count("outcome"), run.planned
     if as_json:
         print_json({"file": file_name(file), "tasks": tasks, "outcomes": outcomes, "differences": found})

@@ -85,6 +85,11 @@ class CompatibleKind(ClientKind):
 
         return OpenAIChatClient(first, options, transport, self.dialect_of(model, urls[0]), others)
 
+    def check(self, model: str, options: ModelOptions) -> None:  # noqa: ARG002
+        """Checks the base URL."""
+        if options.base_url is not None:
+            check_base_url(options.base_url)
+
     def dialect_of(self, model: str, base_url: str | None) -> ChatDialect:
         """The provider's dialect, also at a base URL at a known provider's host."""
         known = providers()

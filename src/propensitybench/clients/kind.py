@@ -42,6 +42,9 @@ class ClientKind:
         """
         raise NotImplementedError
 
+    def check(self, model: str, options: ModelOptions) -> None:
+        """Checks what needs no key and no connection; raises `BadInput` for what `client` would refuse."""
+
     def dialect_of(self, model: str, base_url: str | None) -> ChatDialect | None:  # noqa: ARG002
         """How requests to a model are written; None if there is only one form."""
         return None

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
@@ -12,12 +13,15 @@ from propensitybench.clients.dialect import DEFAULT_DIALECT, ChatDialect
 from propensitybench.clients.kind import ClientKind
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import BadInput, UnknownName
+from propensitybench.simulated import PREFIX, profile_names
 from propensitybench.simulated.kind import SimulatedKind
 
 KINDS: Final[Sequence[ClientKind]] = (SimulatedKind(), CompatibleKind())
 """The kinds of client. The first that serves a model is asked for it."""
 _OTHERS: Final = (
-    'for other providers see "Other providers" in docs/models.md, for an agent of your own docs/agents.md'
+    "a server of your own needs its address, --base-url URL (in an experiment's design: "
+    'models = [{ name = "...", options = { base_url = "URL" } }]); for other providers '
+    'see "Other providers" in docs/models.md, for an agent of your own docs/agents.md'
 )
 
 
@@ -45,10 +49,22 @@ def client_for(
     Raises:
         BadInput: no such provider or simulated profile, a missing key, or options that cannot be used.
     """
-    base_url = base_urls[0] if base_urls else options.base_url
+    kind = _serving(model, base_urls[0] if base_urls else options.base_url)
+    return kind.client(model, options, transport, environment, base_urls)
+
+
+def check_address(model: str, options: ModelOptions = ModelOptions()) -> None:
+    """Checks a model's address and options as `client_for` does, but for keys; sends nothing."""
+    _serving(model, options.base_url).check(model, options)
+
+
+def _serving(model: str, base_url: str | None) -> ClientKind:
+    """The kind of client that serves a model; raises `BadInput` if there is none."""
     kind = kind_of(model, base_url)
     name, _, rest = model.partition("/")
     if base_url is None and (not name or not rest.strip()):
+        if near := get_close_matches(model, profile_names(), n=1, cutoff=0.7):
+            raise BadInput(f"--model {model}: did you mean {PREFIX}{near[0]}?")
         raise BadInput(
             f"--model {model}: give provider/name, for example openai/o4-mini, or --base-url with "
             "the address of an OpenAI-compatible endpoint"
@@ -56,7 +72,7 @@ def client_for(
     if kind is None:
         known = [provider for one in reversed(KINDS) for provider in one.providers]
         raise UnknownName("provider", name, known, f"--model {model}", _OTHERS)
-    return kind.client(model, options, transport, environment, base_urls)
+    return kind
 
 
 def dialect_of(model: str, base_url: str | None = None) -> ChatDialect | None:

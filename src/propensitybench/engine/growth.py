@@ -96,10 +96,12 @@ def growth_of(spec: RunSpec, drawn: Drawn, run: RunFile) -> Growth | None:
         changed = differences(held, msgspec.structs.replace(asked, **alike))
         changed += _changed_data(spec, drawn, run, there)
     if changed:
-        raise RunMismatch(
-            f"{name}: holds another run; it differs in {'; '.join(changed)}: "
+        instead = (
             "use another --run FILE, or the settings it was made with"
+            if spec.may_grow
+            else "the sample of a registered design does not grow; give another folder, --out DIR"
         )
+        raise RunMismatch(f"{name}: holds another run; it differs in {'; '.join(changed)}: {instead}")
     if run.shard != spec.shard:
         raise RunMismatch(
             f"{name}: holds {_part(run.shard)}, not {_part(spec.shard)}: use another --run FILE, or resume "
@@ -134,6 +136,8 @@ def _changed_data(spec: RunSpec, drawn: Drawn, run: RunFile, there: Set[Task]) -
         if run.pressure(*pair) != drawn.pressure[pair]:
             yield f"content of the data (pressure messages of {pair[0]}, {pair[1]})"
             return
+    if held.seed != spec.seed:  # which draws other tasks
+        return
     chosen = set(drawn.tasks)
     held_again = all(asked.covers(one) for one in held.selections) and not there <= chosen
     if held_again or (not chosen <= there and any(one.covers(asked) for one in held.selections)):

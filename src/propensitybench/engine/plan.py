@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from propensitybench.chat import CHARACTERS_PER_TOKEN, Request
+from propensitybench.engine.agents import check_address
 from propensitybench.engine.growth import growth_of
 from propensitybench.engine.prices import Price, price_table
 from propensitybench.engine.spec import RunSpec, draw, pick, pressure_of
@@ -78,9 +79,10 @@ def plan_run(
         assumptions: of the power analysis; the defaults if None.
 
     Raises:
-        BadInput: the settings or data cannot be used, or the file is not a run file.
+        BadInput: the model, the settings or data cannot be used, or the file is not a run file.
         RunMismatch: the file holds another run.
     """
+    check_address(spec.model, spec.options)
     dataset, asked = pick(spec)
     domains = {scenario.name: scenario.domain for scenario in dataset.scenarios}
     finished, measured, chosen = 0, None, asked

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Unpack
 
 from propensitybench.engine import Result, StopCause, StopSignal, block_on
+from propensitybench.engine.agents import check_address
 from propensitybench.errors import BadInput, RunStopped
 from propensitybench.experiments.design import Cell, read_experiment
 from propensitybench.experiments.folder import (
@@ -87,9 +88,11 @@ def registered(
         confirm: asks the user about one that is not known; None refuses it.
 
     Raises:
-        BadInput: the design or the folder cannot be used, or an endpoint is not confirmed.
+        BadInput: the design, a model or the folder cannot be used, or an endpoint is not confirmed.
     """
     made = read_experiment(design)
+    for model in made.design.models:
+        check_address(model.name, model.options)
     for model in () if trust_endpoint else made.design.models:
         check_trusted(file_name(design), model.options, confirm)
     return register(made, design.parent, out)

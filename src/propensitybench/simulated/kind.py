@@ -7,6 +7,7 @@ from propensitybench.clients.kind import ClientKind
 from propensitybench.clients.options import ModelOptions, RequestLimits
 from propensitybench.errors import BadInput
 from propensitybench.simulated.agent import PREFIX, SimulatedClient
+from propensitybench.simulated.profile import profile
 
 
 class SimulatedKind(ClientKind):
@@ -27,10 +28,27 @@ class SimulatedKind(ClientKind):
         base_urls: Sequence[str],
     ) -> Client:
         """The agent; raises `BadInput` for options of a model."""
-        if options != ModelOptions() or base_urls:
-            raise BadInput(f"--model {model}: a simulated model takes no base URL and no sampling options")
+        _check_options(model, options, has_address=bool(base_urls))
         return SimulatedClient(model.removeprefix(PREFIX))
+
+    def check(self, model: str, options: ModelOptions) -> None:
+        """Checks that there is such an agent, and that it has no options."""
+        _check_options(model, options)
+        profile(model.removeprefix(PREFIX))
 
     def is_free(self, model: str) -> bool:  # noqa: ARG002
         """They are."""
         return True
+
+
+def _check_options(model: str, options: ModelOptions, *, has_address: bool = False) -> None:
+    given = [
+        name for name in options.__struct_fields__ if getattr(options, name) != getattr(ModelOptions(), name)
+    ]
+    if has_address and "base_url" not in given:
+        given.insert(0, "base_url")
+    if given:
+        raise BadInput(
+            f"--model {model}: a simulated model has no address and no sampling options; remove "
+            f"{', '.join(given)}"
+        )
