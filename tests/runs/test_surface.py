@@ -18,7 +18,7 @@ from propensitybench.episode import replay
 from propensitybench.errors import BadInput
 
 # A table with its remarks, which name the file, or a line.
-MAX_REPR = 700
+MAX_REPR = 800
 # They hold nothing, are not made by users, or are shown by the tests of experiments.
 WITHOUT_DATA = {
     "Client",
