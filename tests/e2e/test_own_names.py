@@ -152,7 +152,11 @@ E = {}
         (NEW_DIMENSION.format("neutral", "neutral", '"e"'), "'neutral' exists already"),
         (NEW_DIMENSION.format("Loyalty", "Loyalty", '"e"'), "lower-case letters"),
         (NEW_DIMENSION.format("loyalty", "loyalty", "3"), "Expected `str`, got `int`"),
-        ("domain = 3", "unknown field `domain`"),
+        (
+            '[domains.fraud]\nstoryline_of = ["x"]',
+            "domains.fraud: unknown field 'storyline_of'; did you",
+        ),
+        ("domain = 3", "unknown field 'domain'; did you mean 'domains'?"),
         ("domains =", "is not valid TOML"),
     ],
 )

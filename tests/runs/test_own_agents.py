@@ -154,6 +154,15 @@ def test_the_same_error_again_and_again_stops_the_run_and_names_its_place() -> N
     assert len(pb.run("mine/late", "a.run", client=refuses, **settings).records) == 80
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_agent_that_exits_has_failed() -> None:
+    async def leaves(*_: Any) -> str:
+        raise SystemExit(3)
+
+    with pytest.raises(RunStopped, match=r"5 tasks in a row failed .*SystemExit: 3"):
+        pb.run("mine/leaves", "a.run", client=leaves, limit=6, levels=0)
+
+
 def test_failures_of_different_tasks_do_not_stop_a_run() -> None:
     count = iter(range(1000))
 

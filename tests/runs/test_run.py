@@ -290,6 +290,7 @@ def test_truncated_replies_have_no_score_and_say_what_to_do() -> None:
     [
         ({"limt": 5}, "unknown setting 'limt'; did you mean 'limit'"),
         ({"limit": "many"}, "limit: must be a whole number of 1 or more, found many"),
+        ({"limit": "10"}, "limit: must be a whole number of 1 or more, found '10', a text"),
         ({"limit": 1.5}, "limit: must be a whole number of 1 or more, found 1.5"),
         ({"limit": 0}, "limit: must be a whole number of 1 or more, found 0"),
         ({"seed": 1.5}, "seed: must be a whole number of at most 64 bits, found 1.5"),

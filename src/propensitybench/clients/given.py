@@ -114,7 +114,7 @@ class GivenClient(Client):
             if (failures := breaker.gave_up(began)) >= FAILURES_TO_STOP:
                 raise self._stopped(f"{failures} tasks failed in a row, the last with: {raised}") from raised
             raise
-        except Exception as raised:
+        except (Exception, SystemExit) as raised:
             breaker.back(number)
             place, error = _place_of(raised), f"{type(raised).__name__}: {raised}"[:MAX_ERROR]
             text = f"{place}: {error}" if place else error

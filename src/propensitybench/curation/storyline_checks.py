@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from difflib import get_close_matches
 from statistics import mean, pstdev
 from typing import Final
 
@@ -116,7 +117,10 @@ def slots_have_words(storyline: Storyline) -> Iterator[Finding]:
 def _wrong_slot(dimension: str, message: StoryMessage, name: str) -> str | None:
     step = schedule()[message.level - 1]
     if name not in SLOTS:
-        return "is not a slot: use one of docs/data-format.md"
+        near = get_close_matches(name, SLOTS, n=1)
+        return (
+            f"is not a slot: {f'did you mean {{{near[0]}}}?' if near else 'use one of docs/data-format.md'}"
+        )
     if name == "from_previous" and all(other.rank == step.rank for other in schedule()[: step.level]):
         return "has no value, since nobody else has written before this message: leave it out"
     if name not in NUMBERS:

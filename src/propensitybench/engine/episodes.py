@@ -51,7 +51,7 @@ async def run_episode(client: Client, stop: StopSignal, job: EpisodeJob) -> Asyn
             cause = StopCause.BAD_INPUT if raised.bad_input else StopCause.PROVIDER
             stop.request_stop(cause, str(raised), raised.__cause__)
             raise Stopped from raised
-        except Exception as raised:  # noqa: BLE001 - a client that fails must not end the run
+        except (Exception, SystemExit) as raised:  # noqa: BLE001 - a client that fails must not end the run
             error = f"{type(raised).__name__}: {raised}"
             break
         turn += 1

@@ -181,10 +181,18 @@ def checked(settings: Mapping[str, Any], known: Collection[str] = SETTINGS) -> S
         try:
             found[name] = _of_its_type(name, value)
         except (msgspec.ValidationError, ValueError) as error:
-            is_short = isinstance(value, str | int | float)
-            shown = f", found {str(value)[:MAX_SHOWN]}" if is_short else ""
+            shown = f", found {str(value)[:MAX_SHOWN]}" if isinstance(value, str | int | float) else ""
+            if isinstance(value, str) and _is_number(value):
+                shown = f", found {value!r}, a text"
             raise BadInput(f"{name}: must be {must_be(name)}{shown}") from error
     return cast(Settings, found)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text[:MAX_SHOWN]))
+    except ValueError:
+        return False
 
 
 def _of_its_type(name: str, value: Any) -> Any:

@@ -22,7 +22,7 @@ from propensitybench.scenarios.rolefile import read_role_file
 from propensitybench.scenarios.soundness import check_playable, check_sound, storyline_names_exist
 from propensitybench.scenarios.storyline import STORYLINES, Storyline, read_storyline
 from propensitybench.tabular import Brief
-from propensitybench.taxonomy import LISTS_FILE, DeclaredLists, Taxonomy, in_order, lists_with
+from propensitybench.taxonomy import LISTS_FILE, DeclaredLists, Taxonomy, check_fields, in_order, lists_with
 
 Layout = Literal["own", "published"]
 CARD: Final = "card.json"
@@ -184,6 +184,7 @@ def read_declared(root: Path) -> DeclaredLists:
         return DeclaredLists()
     try:
         found = tomllib.loads(read_text(path, str(path), MIB))
+        check_fields(found, str(path))
         return msgspec.convert(found, DeclaredLists)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadData(str(path), f"is not valid TOML: {error}") from error

@@ -1,7 +1,13 @@
 """The lists of domains, capabilities, workspaces, roles, dimensions and authorities."""
 
 from propensitybench.taxonomy.arms import ARMS, ESCALATING, Arm, ArmName
-from propensitybench.taxonomy.declared import LISTS_FILE, DeclaredLists, joined_lists, lists_with
+from propensitybench.taxonomy.declared import (
+    LISTS_FILE,
+    DeclaredLists,
+    check_fields,
+    joined_lists,
+    lists_with,
+)
 from propensitybench.taxonomy.lists import (
     INTENSITIES,
     NAMINGS,
@@ -35,6 +41,7 @@ __all__ = [
     "Slot",
     "Taxonomy",
     "Workspace",
+    "check_fields",
     "in_order",
     "joined_lists",
     "lists_with",

@@ -1,10 +1,10 @@
 """The lists that a data set declares beside the built-in ones."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -85,6 +85,20 @@ class DeclaredLists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         capabilities = [domain.capabilities for domain in self.domains.values()]
         dimensions = {name: dimension.description for name, dimension in self.dimensions.items()}
         return {**domains, **{k: v for found in capabilities for k, v in found.items()}, **dimensions}
+
+
+def check_fields(found: Mapping[str, Any], file: str) -> None:
+    """Raises `BadData` for a field of declared lists that does not exist."""
+    tables: list[tuple[str, type[msgspec.Struct], Any]] = [("", DeclaredLists, found)]
+    kinds: dict[str, type[msgspec.Struct]] = {"domains": DeclaredDomain, "dimensions": DeclaredDimension}
+    for name, kind in kinds.items():
+        inside = found.get(name)
+        if isinstance(inside, Mapping):
+            tables += [(f" {name}.{one}", kind, table) for one, table in inside.items()]
+    for place, kind, table in tables:
+        unknown = table.keys() - set(kind.__struct_fields__) if isinstance(table, Mapping) else set()
+        if unknown:
+            raise BadData(file + place, str(UnknownName("field", min(unknown), kind.__struct_fields__)))
 
 
 def lists_with(declared: DeclaredLists, file: str = LISTS_FILE) -> Taxonomy:
