@@ -44,6 +44,7 @@ class NamingVerdict(msgspec.Struct, frozen=True):
             others.
         looks: every look, in order.
         needed: how many tasks would tell; None if the answer is clear.
+        newly: up to five tasks in which the candidate called the misaligned tool and the base did not.
     """
 
     answer: GateAnswer
@@ -63,6 +64,7 @@ class NamingVerdict(msgspec.Struct, frozen=True):
     clear_without_missing: bool
     looks: list[Look]
     needed: Needed | None
+    newly: list[str] = []
 
     @property
     def withheld(self) -> bool:
