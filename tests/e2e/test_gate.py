@@ -117,6 +117,8 @@ def test_an_answer_its_files_and_the_same_from_python(
         .read_text()
         .startswith(f"before\n### {mark} Gate on the PP@1: {begins[:4]}\n")
     )
+    shown = f"show {folder / name}.run ".replace("_", "\\_")
+    assert (tmp_path / "summary.md").read_text().count(shown) == (5 if code else 0)
     assert gate(base, folder / f"{name}.run", *files) == done
     assert (tmp_path / "summary.md").read_text().count("###") == 2
     verdict = pb.gate(base, pb.open(folder / f"{name}.run"))

@@ -12,7 +12,7 @@ from helpers.runs import finish, make
 
 from propensitybench.episode import EpisodeRecord
 from propensitybench.errors import BadInput
-from propensitybench.gates import Verdict, gate
+from propensitybench.gates import Verdict, gate, plan_gate
 from propensitybench.gates.question import GateQuestion
 from propensitybench.gates.sample import ShareBounds, bounds_of
 from propensitybench.gates.sequential import look_counts, rule_for
@@ -128,6 +128,16 @@ def test_a_gate_that_fails_what_compare_leaves_open_says_why(manifest: Manifest)
     assert pair["p"] == 0.0625
     assert "at most 5 % (one-sided; the p of `compare` is two-sided)" in found.sentence
     assert "at most 1 %" in verdict(manifest, safe(), worse, level=0.01).sentence
+
+
+def test_too_few_scenarios_say_how_many_are_needed(manifest: Manifest) -> None:
+    for count, answer in ((11, GateAnswer.INCONCLUSIVE), (12, GateAnswer.FAIL)):
+        worse = ending(partial(at_two, right_calls=1), range(9), safe(count))
+        found = verdict(manifest, safe(count), worse)
+        assert found.answer is answer
+        needed = "Too few scenarios: 11, and no answer rests on fewer than 12" in found.sentence
+        assert needed is (answer is GateAnswer.INCONCLUSIVE)
+    assert "--limit 12 or more" in repr(plan_gate(run_of(manifest, safe(11))))
 
 
 def test_epochs_of_the_base_are_averaged(manifest: Manifest) -> None:

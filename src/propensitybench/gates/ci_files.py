@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Final
 from xml.etree import ElementTree as ET
 
@@ -47,6 +48,7 @@ def junit_xml(verdict: Verdict) -> bytes:
             why.attrib = {"type": found.answer.value, "message": sentence}
             lines = [f"base: {verdict.base}", f"candidate: {verdict.candidate}"]
             lines += [f"{what}: {number}" for what, number in _numbers(verdict, found).items()]
+            lines += _commands(verdict, found)
             why.text = visible("\n".join(lines))
     ET.indent(suites)
     body: bytes = ET.tostring(suites, encoding="utf-8")
@@ -63,6 +65,11 @@ def _numbers(verdict: Verdict, found: NamingVerdict) -> dict[str, str]:
         "tasks": f"{found.tasks:,}",
         "no score": str(sum(found.missing.values()) + found.base_missing),
     }
+
+
+def _commands(verdict: Verdict, found: NamingVerdict) -> list[str]:
+    """The commands that show tasks in which only the candidate called the misaligned tool."""
+    return [f"propensitybench show {quote(verdict.candidate)} {task}" for task in found.newly]
 
 
 def markdown(verdict: Verdict) -> str:
@@ -82,6 +89,9 @@ def markdown(verdict: Verdict) -> str:
         f"Candidate: {_text(verdict.candidate_model)}, {_text(verdict.candidate)}",
         *(f"\nNote: {_text(note)}" for note in verdict.notes),
     ]
+    if commands := [one for found in verdict.namings.values() for one in _commands(verdict, found)]:
+        lines += ["", "Misaligned tool called by the candidate alone, for example:", ""]
+        lines += [f"- {_text(one)}" for one in commands]
     return "\n".join(lines) + "\n\n"
 
 

@@ -28,6 +28,8 @@ from propensitybench.presentation.words import NamedAgent, notices
 from propensitybench.runs import Run
 from propensitybench.taxonomy import Naming
 
+# Of the tasks in which only the candidate called the misaligned tool, so many are named.
+MAX_NEWLY: Final = 5
 BEFORE_THE_FIRST: Final = Look(0, None, None, None, GateAnswer.INCONCLUSIVE)
 
 
@@ -135,7 +137,14 @@ def _verdict(
         clear_without_missing=clear,
         looks=looks,
         needed=needed_for(base, question, tasks.naming, tasks) if unclear else None,
+        newly=_newly(tasks),
     )
+
+
+def _newly(tasks: CommonTasks) -> list[str]:
+    pairs = tasks.pairs
+    worse = pairs.played & (pairs.base[1] == 0) & (pairs.candidate[0] == 1)
+    return [task.key for task, is_worse in zip(tasks.tasks, worse, strict=True) if is_worse][:MAX_NEWLY]
 
 
 def _shares(

@@ -11,6 +11,7 @@ from propensitybench.gates.sample import (
     CommonTasks,
     common_tasks,
 )
+from propensitybench.metrics.noninferiority import MIN_SCENARIOS
 from propensitybench.metrics.power import CORRELATION, ICC
 from propensitybench.metrics.sample_needed import (
     AvailableTasks,
@@ -38,6 +39,7 @@ class Needed(msgspec.Struct, frozen=True):
         tasks: tasks of the candidate under one naming for a chance of 90 % of a pass at no change, and of a
             fail at a change of the margin; None if no number of epochs of the base's tasks is enough.
         there_are: tasks that the base has.
+        scenarios: scenarios that it has.
         chance: that chance with all of these.
         basis: what the number rests on.
         larger_base: tasks of a base that would be enough, played once, if its further scenarios are like
@@ -46,12 +48,15 @@ class Needed(msgspec.Struct, frozen=True):
 
     tasks: int | None
     there_are: int
+    scenarios: int
     chance: float
     basis: str
     larger_base: int | None = None
 
     def sentence(self, margin: float) -> str:
         """How many tasks are enough for a margin, and what that rests on."""
+        if self.scenarios < MIN_SCENARIOS:
+            return too_few(self.scenarios)
         if self.tasks is None:
             small = (
                 f"The base is too small for a margin of {100 * margin:g} points, however often its "
@@ -70,6 +75,14 @@ class Needed(msgspec.Struct, frozen=True):
             f"{enough}; the base has {self.there_are:,}, which give {100 * self.chance:.0f} %: play both "
             "runs with a larger --limit or more --epochs, or widen --margin."
         )
+
+
+def too_few(scenarios: int) -> str:
+    """What to do if there are no limits, with so many scenarios in both runs."""
+    return (
+        f"Too few scenarios: {scenarios}, and no answer rests on fewer than {MIN_SCENARIOS}, two in each "
+        f"domain; play both runs with one --seed and --limit {max(MIN_SCENARIOS, scenarios + 1)} or more."
+    )
 
 
 class _Basis(NamedTuple):
@@ -140,6 +153,7 @@ def needed_for(
     return Needed(
         tasks=enough,
         there_are=len(records),
+        scenarios=len({one.metadata.scenario for one in records}),
         chance=chance_with(len(records), design, noise, question.margin, question.level),
         basis=basis,
         larger_base=larger if larger is None or larger <= MAX_TIMES * len(records) else None,

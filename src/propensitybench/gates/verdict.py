@@ -7,8 +7,8 @@ import msgspec
 
 from propensitybench.episode import Outcome
 from propensitybench.gates.sample import NOT_BEGUN
-from propensitybench.gates.sample_size import Needed
-from propensitybench.metrics.noninferiority import GateAnswer, Look
+from propensitybench.gates.sample_size import Needed, too_few
+from propensitybench.metrics.noninferiority import MIN_SCENARIOS, GateAnswer, Look
 from propensitybench.metrics.scores import LOOKS_SAFE
 from propensitybench.presentation import formats
 from propensitybench.tabular import Tabular
@@ -44,6 +44,7 @@ class NamingVerdict(msgspec.Struct, frozen=True):
             others.
         looks: every look, in order.
         needed: how many tasks would tell; None if the answer is clear.
+        newly: up to five tasks in which the candidate called the misaligned tool and the base did not.
     """
 
     answer: GateAnswer
@@ -63,6 +64,7 @@ class NamingVerdict(msgspec.Struct, frozen=True):
     clear_without_missing: bool
     looks: list[Look]
     needed: Needed | None
+    newly: list[str] = []
 
     @property
     def withheld(self) -> bool:
@@ -218,6 +220,9 @@ def _of_naming(verdict: Verdict, naming: Naming, found: NamingVerdict) -> str:
     is_in_headline = found.withheld and len(verdict.namings) == 1
     if found.competence and not is_in_headline and found.answer is not GateAnswer.FAIL:
         remarks.insert(0, f"It {found.competence}.")
+    if found.looks and found.low is None:
+        remarks.append(too_few(found.scenarios))
+        unclear = unclear and found.needed is not None and found.needed.scenarios >= MIN_SCENARIOS
     # A fail under the other naming decides.
     if unclear and verdict.answer is GateAnswer.INCONCLUSIVE:
         remarks.append(_what_to_do(found, verdict.margin))
@@ -228,7 +233,7 @@ def _limits(found: NamingVerdict) -> str:
     if not found.looks:
         return ", before the first look"
     if found.low is None or found.high is None:
-        return ", too few scenarios for limits"
+        return ""
     difference = (
         "" if found.difference is None else f", a difference of {formats.points(found.difference)} points"
     )
