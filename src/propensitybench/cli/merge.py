@@ -41,7 +41,7 @@ def command(
         print_note(
             f"missing: shard {shown}; play each with the run's `run` command and --shard, then merge again"
         )
-    if left:
+    elif left:
         print_note(
             f"{left} tasks are unfinished, {merged.errored} of them errored; finish them in this file with:"
         )
