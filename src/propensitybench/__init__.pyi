@@ -15,10 +15,10 @@ from .pages.label import label
 from .pages.page_write import report
 from .presentation.scores import RunScores
 from .records.export import export
-from .runs import Run, RunComparison, Settings, Transcript, compare, open, run, run_async
+from .runs import Run, RunComparison, Settings, Transcript, compare, open, run, run_async, verify
 from .scenarios import Dataset, Scenario, Selection, TaskMetadata, read_dataset
 from .signs import Findings, findings
-from .store import RunFile, verify
+from .store import RunFile
 
 __version__: str
 

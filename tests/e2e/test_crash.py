@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from helpers.runs import finish, journal, make, scores
 
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 
 TESTS = Path(__file__).parents[1]
 KILLS = 10
@@ -60,4 +60,4 @@ def test_killed_ten_times_at_random_moments_and_resumed(tmp_path: Path) -> None:
     assert scores(broken) == scores(whole)
     assert journal(broken) == journal(whole)
     with RunFile.open(broken) as run:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []

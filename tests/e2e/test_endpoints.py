@@ -31,7 +31,7 @@ from helpers.openai_server import serving as serving_freely
 from helpers.program import Done, argv, call, until
 from helpers.strict import strict
 
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 
 SENTINEL = "sk-sentinel-7f3a9b"
 Serving = Callable[[Behaviour], AbstractContextManager[Server]]
@@ -92,7 +92,7 @@ def test_a_run_over_http_journals_what_is_known_of_every_reply(tmp_path: Path, s
         assert (naming[face]["propensity"], naming[face]["resilience"]) == (1.0, 3.0)
     with RunFile.open(path) as run:
         replies = [reply for task in run.tasks() for reply in run.replies(task.number)]
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
     assert len(replies) == server.calls - 3
     assert all(reply.attempts == 1 and reply.model == "m" for reply in replies)
     assert sum(reply.usage.input for reply in replies) > 0
@@ -192,7 +192,7 @@ def test_killed_under_load_and_resumed_no_journaled_reply_is_paid_for_twice(
         answered = server.answered
     with RunFile.open(path) as run:
         journaled = run.count("reply")
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
     assert journaled <= answered <= journaled + kills * concurrency
     assert scores(path) == scores(whole)
 

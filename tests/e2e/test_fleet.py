@@ -22,7 +22,7 @@ from propensitybench.engine import (
 )
 from propensitybench.episode import Protocol
 from propensitybench.scenarios import Selection
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 
 TASKS = 120
 CONCURRENCY = 12
@@ -50,7 +50,7 @@ def play(path: Path, everybody: Sequence[Replica]) -> None:
 def transcripts(path: Path) -> list[tuple[str, list[Reply]]]:
     """Fingerprint and replies of every task, without what depends on the moment."""
     with RunFile.open(path) as run:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
         found = []
         for task in run.tasks():
             stored = run.stored_record(task.number)

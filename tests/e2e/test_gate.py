@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -189,10 +190,12 @@ def test_what_cannot_be_asked_is_bad_input(
     assert decided.read_bytes() == before
 
 
-def test_a_copy_is_not_worse_and_other_files_stay(base: Path, better: Path, tmp_path: Path) -> None:
+def test_a_copy_is_refused_and_other_files_stay(base: Path, better: Path, tmp_path: Path) -> None:
     assert "needs two runs" in call("gate", base).err
     copy = Path(shutil.copy(base, tmp_path / "copy.run"))
-    assert f"{MODEL} ({copy}) is not worse than {MODEL} ({base})" in gate(base, copy).out
+    done = gate(base, copy)
+    assert (done.code, done.out) == (2, "")
+    assert f"{copy}: is the same run as the base, {base}, or was made" in done.err
     taken, new = tmp_path / "notes.xml", tmp_path / "new.run"
     taken.write_text("<mine/>")
     for more in ((better,), (new, "--until-decided", "--model", MODEL)):
@@ -251,11 +254,33 @@ def test_python_plays_until_decided_too(base: Path, decided: Path, tmp_path: Pat
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, limit=3)
     with pytest.raises(UnknownName, match="concurency"):
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, concurency=3)  # type: ignore[call-arg]
+    with pytest.raises(UnknownName, match="unknown setting 'margn'; did you mean 'margin'"):
+        pb.gate(base, decided, margn=0.1)  # type: ignore[call-arg]
+    with pytest.raises(BadInput, match="client: needs model"):
+        pb.gate(base, tmp_path / "other.run", until_decided=True, client=silent)
     with pytest.raises(BadInput, match="max_tasks: must be 1 or more, found 'x'"):
         pb.gate(base, tmp_path / "other.run", until_decided=True, model=MODEL, max_tasks="x")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="concurrency: needs --until-decided"):
         pb.gate(base, decided, concurrency=3)
     assert not (tmp_path / "other.run").exists()
+
+
+def silent(*_: object) -> str:
+    """An agent that calls no tool."""
+    return json.dumps({"thoughts": "", "message": "No.", "interaction_status": "terminate"})
+
+
+def test_a_function_of_the_user_s_is_played_until_decided(base: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new.run"
+    play = partial(pb.gate, base, path, until_decided=True, margin=0.3, max_tasks=60, model="my/agent")
+    found = play(client=silent)
+    assert (found.candidate_model, found.played, found.stopped) == ("my/agent", 60, None)
+    assert found.exit_code == 3
+    assert "but no pass: it used the aligned tool correctly in 0.0 % of tasks" in found.sentence
+    assert "It was stopped before" not in found.sentence
+    before = path.read_bytes()
+    assert play(client=silent).sentence == play().sentence == found.sentence
+    assert path.read_bytes() == before
 
 
 def test_what_a_candidate_was_played_for_never_comes_from_its_file(

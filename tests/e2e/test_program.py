@@ -70,8 +70,9 @@ def test_an_agent_that_never_made_a_right_call_is_said_to_look_safe(tmp_path: Pa
     assert f"note: {run}, {never}: {CAVEAT}" in gated
     assert f"note: {run}: Competence is only 0.0 % (harmful names): " in gated
     assert f"{run}, {never}: {CAVEAT}" in call("compare", run, never).out
-    for done in (call("score", run), call("compare", run, never), call("findings", run)):
+    for done in (call("score", run), call("compare", run, never)):
         assert notices[1] in done.out
+    assert f"note: incompetent: C{sentence[1:]}." in call("findings", run).out
 
 
 def test_the_score_contract_has_every_field(tmp_path: Path) -> None:

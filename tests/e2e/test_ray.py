@@ -41,7 +41,7 @@ from propensitybench.engine import (
 from propensitybench.engine.worker import Setup
 from propensitybench.errors import BadInput
 from propensitybench.scenarios import Selection
-from propensitybench.store import JournalEntry, RunFile, encode_reply, verify
+from propensitybench.store import JournalEntry, RunFile, encode_reply, mismatches
 
 ray = pytest.importorskip("ray")
 cluster_utils = pytest.importorskip("ray.cluster_utils")
@@ -147,7 +147,7 @@ def check_same(path: Path, whole: Path) -> None:
     """Checks that two runs have the same outcomes, transcripts and scores."""
     assert scores(path) == scores(whole)
     with RunFile.open(path) as run, RunFile.open(whole) as one:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
         for task in run.tasks():
             there, here = run.stored_record(task.number), one.stored_record(task.number)
             assert there is not None

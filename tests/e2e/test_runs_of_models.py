@@ -41,7 +41,10 @@ def test_without_a_file_the_run_is_where_python_keeps_it_and_grows_there(tmp_pat
     assert create_run(more_tasks, path)
     part = call("run", "--model", "simulated/never", *SMALL, cwd=tmp_path)
     assert part.code == 0
-    assert "all that is asked for is finished; 4 other tasks of the file are not; play them with:" in part.err
+    assert (
+        "all that is asked for is finished; the file has 4 other unfinished tasks; to play the rest:"
+        in part.err
+    )
     assert not create_run(msgspec.structs.replace(more_tasks, selection=Selection(limit=1)), path)
     assert call("resume", path).code == 0
     assert not pb.open(path).score().tasks.unplayed

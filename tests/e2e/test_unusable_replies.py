@@ -49,7 +49,7 @@ def test_truncated_tasks_have_no_score_and_are_not_played_again(tmp_path: Path) 
     path = tmp_path / "a.run"
     done = over_http(always(CUT), path, "--levels", "1")
     advice = (
-        "2 tasks have no score: replies were cut off by the length limit. `resume` does not play them again; "
+        "no score for 2 tasks: replies were cut off by the length limit. `resume` does not play these again; "
         "start a new run with a higher --max-tokens\n"
     )
     assert (done.code, done.err.startswith(advice)) == (0, True)

@@ -21,7 +21,7 @@ from propensitybench.errors import RunMismatch
 from propensitybench.scenarios import Selection, Task, read_dataset
 from propensitybench.scenarios.selection import tasks
 from propensitybench.scenarios.storyline import write_storyline
-from propensitybench.store import RunFile, StoppingRule, merge, verify
+from propensitybench.store import RunFile, StoppingRule, merge, mismatches
 from propensitybench.store.shards import Shard
 
 ROLE: Final = {"limit": None, "workspaces": ("Philanthropic-Organization",), "roles": ("Project-Manager",)}
@@ -65,7 +65,7 @@ def test_a_grown_run_is_the_one_made_at_once(selections: tuple[Selection, ...], 
     assert scores(path) == scores(whole)
     assert journal(path) == journal(whole)
     with RunFile.open(path) as run, RunFile.open(whole) as other:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
         assert run.manifest.selections == (selections[-1],)
         assert run.manifest.data_digest == other.manifest.data_digest
     merge([path], tmp_path / "merged.run")
@@ -89,7 +89,7 @@ def test_what_no_one_selection_covers_is_the_union(tmp_path: Path) -> None:
     path = grown(tmp_path / "a.run", *parts)
     assert len(tasks_in(path)) == 6 * len(parts)
     with RunFile.open(path) as run:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
         assert run.manifest.selections == parts
         made = run.manifest
     with RunFile.open(grown(tmp_path / "b.run", parts[0])) as run:
@@ -222,6 +222,6 @@ def test_killed_while_growing_leaves_the_old_run_or_the_new_one(when: str, held:
     assert done.returncode == -signal.SIGKILL
     assert len(tasks_in(path)) == held
     with RunFile.open(path) as run:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
     grown(path, asked(limit=30))
     assert scores(path) == scores(grown(tmp_path / "b.run", asked(limit=30)))

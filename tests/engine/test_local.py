@@ -26,7 +26,7 @@ from propensitybench.episode import EpisodeJob
 from propensitybench.errors import BadInput, ModelError, RunMismatch, UnknownName
 from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import SimulatedClient
-from propensitybench.store import RunFile, encode_reply, verify
+from propensitybench.store import RunFile, encode_reply, mismatches
 
 
 class Watching(ByTask):
@@ -103,7 +103,7 @@ def test_a_stopped_run_resumes_where_it_stopped_and_repeats_no_request(tmp_path:
     assert scores(broken) == scores(whole)
     assert journal(broken) == journal(whole)
     with RunFile.open(broken) as run:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
 
 
 @pytest.mark.parametrize("error", [ModelError("no answer"), OSError("connection reset"), ZeroDivisionError()])
@@ -136,7 +136,7 @@ def test_a_full_disk_ends_the_run_and_not_the_file(tmp_path: Path) -> None:
     assert result.finished == 12
     assert len(journal(path)) > before
     with RunFile.open(path) as run:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
 
 
 SIX = Selection(domains=(DOMAIN,), limit=6)
@@ -186,7 +186,7 @@ def test_a_reply_that_cannot_be_used_makes_only_its_task_errored(
     with RunFile.open(path) as run:
         assert [len(run.replies(task.number)) for task in run.tasks()] == [stored, stored]
         assert error in run.last_error()
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
 
 
 def test_a_run_in_a_running_event_loop_and_beside_another(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_run_in_a_running_event_loop_and_beside_another(tmp_path: Path) -> Non
     assert scores(paths[0]) == scores(paths[1])
     for path in paths:
         with RunFile.open(path) as run:
-            assert list(verify(run)) == []
+            assert list(mismatches(run)) == []
 
 
 def test_an_error_of_a_run_is_raised_whichever_loop_runs(tmp_path: Path) -> None:

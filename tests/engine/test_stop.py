@@ -15,7 +15,7 @@ from propensitybench.engine.stop import stopped_by_cancelling
 from propensitybench.errors import ModelError
 from propensitybench.scenarios import TaskMetadata
 from propensitybench.simulated import SimulatedClient
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 
 
 class StoppedByThread(ByTask):
@@ -82,7 +82,7 @@ def test_a_thread_can_stop_a_run(tmp_path: Path) -> None:
     assert result.finished < result.total
     assert finish(path).finished == result.total
     with RunFile.open(path) as run:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
 
 
 def test_of_many_requests_to_stop_the_first_counts_and_each_callback_is_called_once() -> None:

@@ -16,7 +16,7 @@ ODD = "a|b`c`\n<img src=x onerror=1>[l](http://x)\x1b[31m\u202e & *d* # \ufffe"
 FOUND = NamingVerdict(
     answer=GateAnswer.PASS, difference=0.01, low=-0.02, high=0.04, base=0.1, candidate=0.11, tasks=1234,
     scenarios=200, domains=4, missing={"errored": 2}, base_missing=1, competent=(1.0, 0.9),
-    competence_lost=False, clear_without_missing=False, looks=[], needed=None,
+    competence_lost=False, competence_low=False, clear_without_missing=False, looks=[], needed=None,
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from propensitybench.engine import ExecutionOptions, RunSpec, create_run, run_ta
 from propensitybench.episode import Outcome, Protocol
 from propensitybench.errors import PropensityBenchError
 from propensitybench.scenarios import Selection
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 from propensitybench.store.export import export_run
 
 _EXCEPTION: Final = re.compile(r"unexpected \w*(Error|Exception)\b|\b(Type|Value|Attribute|Key|Index)Error\b")
@@ -117,7 +117,7 @@ class Player:
 def _issues_of(path: Path, recipe: Recipe, *, resumed: bool) -> list[str]:
     """What is wrong with a run file."""
     with RunFile.open(path) as run:
-        found = [str(difference) for difference in verify(run)]
+        found = [str(difference) for difference in mismatches(run)]
         for task in run.tasks():
             replies = run.replies(task.number)
             if any(reply.usage.input < 0 for reply in replies):

@@ -23,7 +23,7 @@ from propensitybench.errors import BadInput
 from propensitybench.runs import StoredRun
 from propensitybench.runs.base import Run
 from propensitybench.scenarios import scenario_id
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 
 CPU_S: Final = 5
 # For what waits without using the processor, such as a named pipe.
@@ -167,7 +167,7 @@ def certified_but_different(path: Path) -> str | None:
     """What `verify` passes although a command reads something else than the journal says; None if nothing."""
     try:
         with RunFile.open(path) as run:
-            if any(verify(run)):
+            if any(mismatches(run)):
                 return None
             stopping = stopping_state(run)
             records = recomputed(run)

@@ -26,7 +26,7 @@ from propensitybench.runs import StoredRun, read_runs
 from propensitybench.runs.comparison import read_index
 from propensitybench.runs.settings import read_template
 from propensitybench.scenarios import Selection, read_dataset, scenario_id
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 
 SOURCE = Path(propensitybench.__file__).parent
 OWN = f"{WORKSPACE}/Project-Manager.json"
@@ -228,7 +228,7 @@ def use_damaged_data(folder: Path, seed: int) -> None:
     tasks = StoredRun(run).score().tasks
     assert (tasks.total, tasks.errored, tasks.unplayed) == (4, 0, 0)
     with RunFile.open(run) as file:
-        assert list(verify(file)) == []
+        assert list(mismatches(file)) == []
 
 
 @pytest.mark.slow

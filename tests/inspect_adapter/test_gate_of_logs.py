@@ -1,6 +1,5 @@
 """The gate from the command line on Inspect logs: those that Inspect wrote, and exported ones."""
 
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -60,13 +59,12 @@ def test_a_log_fails_against_a_log(folder: Path) -> None:
 
 def test_run_file_log_and_exported_log_of_the_same_tasks_give_the_same_answer(folder: Path) -> None:
     found = []
-    for base, candidate in permutations(("always.run", "exported", "always"), 2):
-        done = gate(folder, base, candidate, "--margin", "0.4", "--json")
+    for base in ("always.run", "exported", "always"):
+        done = gate(folder, base, "never", "--json")
         assert (done.code, done.err) == (0, "")
-        assert f"({candidate}) is not worse than simulated/always ({base})" in done.json["sentence"]
-        found.append({**done.json, "base": "", "candidate": "", "sentence": ""})
+        found.append({**done.json, "base": ""})
     assert all(one == found[0] for one in found)
-    assert found[0]["namings"]["harmful"]["difference"] == 0
+    assert "is the same run as the base" in gate(folder, "always.run", "exported").err
 
 
 def test_failed_samples_could_have_ended_either_way(folder: Path, tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_compare_prints_what_was_said_against_what_was_done(
     printed = capsys.readouterr().out
     assert "at-level-1, benign names" in printed
     assert "after NO: 100.0" in printed
-    assert "2 tasks have no answer" in printed
+    assert "no answer: 2 tasks" in printed
 
 
 def test_another_log_or_none_is_refused(tmp_path: Path) -> None:

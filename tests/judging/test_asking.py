@@ -23,7 +23,7 @@ from propensitybench.judging.judges import Judging, judge_run, plan_judging
 from propensitybench.judging.labels import Answers, read_labels
 from propensitybench.judging.prompts import NoLabel
 from propensitybench.judging.questions import read_question
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 
 QUESTION = read_question("justification")
 JUDGES = ("first", "second")
@@ -83,7 +83,7 @@ def test_planted_failures_are_all_counted_as_what_they_are(tmp_path: Path) -> No
         assert len(labels(path).by(rater)) == 28
     assert (scores(path), journal(path)) == (before, replies)
     with RunFile.open(path) as file:
-        assert list(verify(file)) == []
+        assert list(mismatches(file)) == []
 
 
 def test_a_judge_is_asked_about_each_episode_once_in_each_form(tmp_path: Path) -> None:

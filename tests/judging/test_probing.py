@@ -32,7 +32,7 @@ from propensitybench.runs import StoredRun
 from propensitybench.scenarios import Selection, TaskMetadata
 from propensitybench.simulated import profile
 from propensitybench.simulated.causes import Causes
-from propensitybench.store import RunFile, verify
+from propensitybench.store import RunFile, mismatches
 
 COUNT = len(AWARENESS.wordings)
 KEPT = ("manifest", "scenario", "pressure", "task", "reply", "error", "outcome")
@@ -62,7 +62,7 @@ def test_probing_changes_nothing_of_the_run(tmp_path: Path) -> None:
     assert contents(path) == rows
     assert scores(path) == before
     with RunFile.open(path) as file:
-        assert list(verify(file)) == []
+        assert list(mismatches(file)) == []
         assert file.count("annotation") == done.total == 12 * 4 * (COUNT + len(POLICY.wordings))
         assert file.raters().keys() == {AGENT}
     assert read_labels(path) == []
@@ -238,7 +238,7 @@ def test_an_errored_episode_has_the_levels_that_it_reached_and_no_end(tmp_path: 
     assert {row.level for row in numbers(path).rows} == {"0", "3", "4", "end"}
     assert {row.episodes for row in numbers(path).rows} == {2}
     with RunFile.open(path) as file:
-        assert list(verify(file)) == []
+        assert list(mismatches(file)) == []
 
 
 def test_an_episode_that_has_not_ended_is_left_alone(tmp_path: Path) -> None:

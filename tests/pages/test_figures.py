@@ -31,9 +31,9 @@ from propensitybench.pages.figures import Figure, write_figures
 from propensitybench.pages.figures.curves import spread
 from propensitybench.pages.figures.panels import compose
 from propensitybench.pages.figures.svg import inline_svg
-from propensitybench.pages.figures.view import NAME_WIDTH, view_of
+from propensitybench.pages.figures.view import view_of
 from propensitybench.pages.figures.writing import drawings
-from propensitybench.pages.style import COLOURS, ONE_COLUMN, TWO_COLUMNS, styled, text_width
+from propensitybench.pages.style import COLOURS, NAME_WIDTH, ONE_COLUMN, TWO_COLUMNS, styled, text_width
 from propensitybench.taxonomy import Naming, taxonomy
 
 DOMAINS = (BIO, CHEM, CYBER, SELF)

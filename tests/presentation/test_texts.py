@@ -8,7 +8,7 @@ from propensitybench.metrics import RunRecords, ScoredRun, score_run
 from propensitybench.metrics.analysis import analyse
 from propensitybench.metrics.measures import MEASURES, shown_in
 from propensitybench.presentation.comparison import comparison_tables, pairs
-from propensitybench.presentation.formats import measured
+from propensitybench.presentation.formats import capitalised, measured
 from propensitybench.presentation.tables import Grid, details, overview
 from propensitybench.presentation.words import COMPARISON, overview_legend
 
@@ -67,7 +67,7 @@ def test_the_overview_has_each_metric_under_its_own_name_and_defines_it() -> Non
     for measure in shown_in("overview"):
         (cell,) = (text for head, text in shown.items() if head.removesuffix(" (95 %)") == measure.label)
         assert cell.split(" ")[0] == measured(measure, READINGS[measure.name][0])
-        assert f"{measure.label}: {measure.definition}." in legend
+        assert f"{capitalised(measure.label)}: {measure.definition}." in legend
 
 
 def test_what_stands_beside_the_propensity_when_tasks_have_no_score() -> None:
@@ -90,7 +90,7 @@ def test_what_stands_beside_the_propensity_when_tasks_have_no_score() -> None:
     ("text", "column", "cell", "wrong"),
     [
         ("p: two-sided sign-flip test of the difference in propensity", "p", "1.000", ".031"),
-        ("difference: in propensity", "difference (95 %)", "+0.0", "+12.00"),
+        ("Difference: in propensity", "difference (95 %)", "+0.0", "+12.00"),
         (
             "\u0394 levels withstood: difference in levels withstood",
             "\u0394 levels withstood",

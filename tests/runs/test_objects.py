@@ -1,6 +1,7 @@
 """A run as an object: opened from files and folders, scored, compared, read."""
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import propensitybench as pb
 from propensitybench.chat import Reply, StopReason
 from propensitybench.clients import ScriptedClient, calls, says
 from propensitybench.errors import BadInput, NotARunFile, UnknownName
-from propensitybench.runs import read_runs
+from propensitybench.runs import StoredRun, read_runs
 from propensitybench.simulated import CAVEAT
 
 SMALL: dict[str, Any] = {"limit": 3, "levels": 2}
@@ -75,8 +76,38 @@ def test_runs_are_compared(runs: dict[str, pb.Run]) -> None:
         ("never", "always", "harmful", 1.0),
         ("never", "always", "benign", 1.0),
     ]
+    assert repr(pb.compare([runs["never"], runs["always"]])) == repr(comparison)
     with pytest.raises(BadInput, match="needs two runs or more"):
         pb.compare(runs["never"])
+
+
+def test_a_run_is_given_as_an_object_or_as_its_file_and_as_nothing_else(
+    runs: dict[str, pb.Run], tmp_path: Path
+) -> None:
+    run = runs["never"]
+    assert isinstance(run, StoredRun)
+    edited = tmp_path / "edited.run"
+    edited.write_bytes(run.path.read_bytes())
+    with sqlite3.connect(edited) as db:
+        db.execute("DELETE FROM outcome WHERE task = 0")
+    with pb.RunFile.open(edited) as file:
+        (difference,) = pb.verify(file)
+    assert pb.verify(edited) == pb.verify(str(edited)) == pb.verify(pb.open(edited)) == (difference,)
+    assert pb.verify(run) == ()
+    assert pb.report(run.path, tmp_path / "page", figures=False, transcripts="none").runs == 1
+    nothing: Any = 3
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: pb.verify(nothing),
+        lambda: pb.open(nothing),
+        lambda: pb.compare(run, nothing),
+        lambda: pb.report([run, nothing], tmp_path / "other"),
+        lambda: pb.export(nothing),
+    )
+    for call in calls:
+        with pytest.raises(BadInput, match=r"^3 is neither a run nor the path of one$"):
+            call()
+    with pytest.raises(BadInput, match="must be the key of a task, found 3"):
+        run.transcript(nothing)
 
 
 def test_differences_between_compared_runs_are_noted(runs: dict[str, pb.Run], tmp_path: Path) -> None:

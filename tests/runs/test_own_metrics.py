@@ -90,11 +90,13 @@ def test_the_example_of_the_document_works(run: Run, tmp_path: Path, monkeypatch
     ("returned", "wanted"),
     [
         (lambda _: 1 / 0, "ZeroDivisionError: division by zero, at .*test_own_metrics.py:"),
+        (lambda frame: frame.select("nowhere"), "ColumnNotFoundError: .*, at .*test_own_metrics.py:"),
         (lambda _: [1], "returned 1 values for 16 episodes"),
         (lambda episodes: episodes["naming"], "returned '(harmful|benign)' for "),
         (lambda episodes: [float("nan")] * len(episodes), "returned nan for .*None where there is none"),
         (lambda episodes: [[1]] * len(episodes), r"returned \[1\] for "),
         (lambda _: None, "TypeError"),
+        (lambda _: 0.5, r"mine \(test_own_metrics.py:\d+\) returned one number; return one value for"),
     ],
 )
 def test_nonsense_is_one_sentence_with_the_name_of_the_metric(
@@ -116,7 +118,9 @@ def test_a_name_that_is_taken_is_refused(run: Run) -> None:
         with pytest.raises(BadInput, match="there is one of that name already"):
             run.score(metrics=metrics)
     with pytest.raises(BadInput, match="is not a function with a name"):
-        run.score(metrics=[lambda episodes: episodes["last_level"]])
+        run.score(metrics=lambda episodes: episodes["last_level"])
+    with pytest.raises(BadInput, match="metrics: 3 is not a function"):
+        run.score(metrics=3)  # type: ignore[arg-type]
 
 
 def test_a_metric_that_a_package_registers_is_among_the_scores(

@@ -21,7 +21,7 @@ from propensitybench.engine import Progress
 from propensitybench.errors import BadInput, RunMismatch, RunStopped
 from propensitybench.runs import Settings
 from propensitybench.runs.resolve import read_settings
-from propensitybench.store import verify
+from propensitybench.store import mismatches
 
 SMALL: dict[str, Any] = {"limit": 3, "levels": 1}
 
@@ -58,7 +58,7 @@ def test_a_run_in_a_script_is_played_and_scored() -> None:
     assert run.score().naming["harmful"].resilience == 3
     assert repr(run) == f"<Run {run.file}: simulated/at-level-3, 4 of 4 tasks ended>"
     with pb.RunFile.open(run.path) as file:
-        assert list(verify(file)) == []
+        assert list(mismatches(file)) == []
 
 
 def test_a_run_in_a_running_event_loop_is_the_same() -> None:

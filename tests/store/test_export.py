@@ -1,6 +1,8 @@
 """A run exported as a table."""
 
 import asyncio
+import csv
+import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -48,12 +50,22 @@ def test_one_row_for_each_task_with_what_the_scores_are_made_of(finished: Path) 
     assert share == scores(finished).naming["harmful"].propensity
 
 
-def test_both_formats_hold_the_same(finished: Path, tmp_path: Path) -> None:
+def test_all_formats_hold_the_same(finished: Path, tmp_path: Path) -> None:
     with RunFile.open(finished) as run:
         assert export_run(run, tmp_path / "a.jsonl", "jsonl") == 12
         assert export_run(run, tmp_path / "a.parquet", "parquet") == 12
+    pb.export(finished, tmp_path / "a.csv")
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     assert pl.read_parquet(tmp_path / "a.parquet").to_dicts() == lines
+    (first, *others) = csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text(encoding="utf-8")))
+    assert len(others) == 11
+    assert first == {name: _in_csv(value) for name, value in lines[0].items()}
+    with pytest.raises(BadInput, match=r"b\.csv: is not the name of a jsonl file"):
+        pb.export(finished, tmp_path / "b.csv", format="jsonl")
+
+
+def _in_csv(value: object) -> str:
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def test_a_task_that_was_not_played_has_no_status(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from propensitybench.engine import RunSpec, create_run, run_tasks
 from propensitybench.episode import Protocol
 from propensitybench.errors import BadInput, NotARunFile, RunMismatch
 from propensitybench.scenarios import Selection
-from propensitybench.store import RunFile, Shard, merge, verify
+from propensitybench.store import RunFile, Shard, merge, mismatches
 from propensitybench.store.shards import share_of
 
 TASKS = 8
@@ -38,7 +38,7 @@ def done(whole: Path) -> dict[int, State]:
 
 def problems(path: Path) -> list[str]:
     with RunFile.open(path) as run:
-        return [difference.what for difference in verify(run)]
+        return [difference.what for difference in mismatches(run)]
 
 
 @given(data=st.data())

@@ -14,7 +14,7 @@ from helpers.runs import finish, make, scores, scripted
 
 from propensitybench.errors import BadInput, NotARunFile
 from propensitybench.runs import read_runs
-from propensitybench.store import RunFile, is_run_file, verify
+from propensitybench.store import RunFile, is_run_file, mismatches
 from propensitybench.store.creating import new_run_file
 
 
@@ -234,7 +234,7 @@ def test_a_column_of_another_type_is_damage(finished: Path) -> None:
         copy.write_bytes(finished.read_bytes())
         edit(copy, statement)
         with RunFile.open(copy) as run, pytest.raises(NotARunFile, match=complaint):
-            list(verify(run))
+            list(mismatches(run))
 
 
 def test_a_schema_that_is_not_utf_8_is_refused(finished: Path) -> None:

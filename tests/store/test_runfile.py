@@ -15,13 +15,13 @@ from helpers.runs import finish, journal, make, scores, scripted
 from propensitybench.clients import ScriptedClient
 from propensitybench.episode import RULES_VERSION
 from propensitybench.errors import BadInput, NotARunFile, RunMismatch
-from propensitybench.store import JournalEntry, RunFile, differences, verify
+from propensitybench.store import JournalEntry, RunFile, differences, mismatches
 from propensitybench.store.schema import SCHEMA_VERSION
 
 
 def test_a_finished_run_verifies_and_stays_one_file(finished: Path) -> None:
     with RunFile.open(finished) as run:
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
     assert [path.name for path in finished.parent.iterdir()] == ["a.run"]
 
 
@@ -34,7 +34,7 @@ def test_a_run_file_can_be_replayed_alone_elsewhere_and_read_only(finished: Path
     there.chmod(0o555)
     try:
         with RunFile.open(copy) as run:
-            assert list(verify(run)) == []
+            assert list(mismatches(run)) == []
     finally:
         there.chmod(0o755)
     assert scores(copy) == scores(finished)
@@ -141,7 +141,7 @@ def edit_version(path: Path, version: int) -> None:
 def test_verify_finds_every_kind_of_tampering(finished: Path, statement: str, complaint: str) -> None:
     edit(finished, statement)
     with RunFile.open(finished) as run:
-        found = list(verify(run))
+        found = list(mismatches(run))
     assert len(found) == 1
     assert complaint in found[0].what
 
@@ -184,13 +184,13 @@ def test_verify_finds_rows_without_a_task(finished: Path, statement: str, compla
     edit(finished, "PRAGMA foreign_keys = OFF")
     edit(finished, statement)
     with RunFile.open(finished) as run:
-        assert any(complaint in difference.what for difference in verify(run))
+        assert any(complaint in difference.what for difference in mismatches(run))
 
 
 def test_verify_finds_a_changed_reply(finished: Path) -> None:
     edit(finished, "UPDATE reply SET body = json_set(body, '$.content', 'x') WHERE task = 1 AND turn = 0")
     with RunFile.open(finished) as run:
-        assert [difference.what for difference in verify(run)]
+        assert [difference.what for difference in mismatches(run)]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_verify_finds_a_changed_reply(finished: Path) -> None:
 def test_a_damaged_file_is_bad_input_and_no_crash(finished: Path, statement: str) -> None:
     edit(finished, statement)
     with RunFile.open(finished) as run, pytest.raises(NotARunFile, match="is damaged"):
-        list(verify(run))
+        list(mismatches(run))
 
 
 def test_what_is_appended_is_committed_and_all_or_nothing(finished: Path) -> None:
@@ -245,7 +245,7 @@ def test_verify_finds_a_falsified_error(tmp_path: Path) -> None:
     finish(path, ScriptedClient([], "simulated/o3-like"))
     edit(path, "UPDATE error SET body = 'something else' WHERE task = 0")
     with RunFile.open(path) as run:
-        assert [difference.what for difference in verify(run)] == [
+        assert [difference.what for difference in mismatches(run)] == [
             "the error of the outcome is not the last error of the task"
         ]
 
@@ -257,7 +257,7 @@ def test_an_errored_task_keeps_its_error_when_it_is_retried(tmp_path: Path) -> N
     finish(path, scripted())
     with RunFile.open(path) as run:
         assert run.errors(0) == ["the script is empty"]
-        assert list(verify(run)) == []
+        assert list(mismatches(run)) == []
     assert scores(path).tasks.errored == 0
 
 
@@ -279,7 +279,7 @@ def test_a_journal_that_continues_after_the_end_cannot_be_resumed(finished: Path
 def test_a_journal_of_another_version_of_the_rules_is_not_replayed(finished: Path) -> None:
     edit(finished, "UPDATE manifest SET body = json_set(body, '$.rules', 1, '$.package', '0.0.9')")
     with RunFile.open(finished) as run:
-        (difference,) = verify(run)
+        (difference,) = mismatches(run)
     assert difference.task == "(file)"
     assert "made under version 1 of the rules" in difference.what
     assert difference.what.endswith("verify it with propensitybench 0.0.9")

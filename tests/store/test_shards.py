@@ -14,7 +14,7 @@ from propensitybench.engine import RunSpec, create_run, is_complete
 from propensitybench.episode import Protocol
 from propensitybench.errors import BadInput, NotARunFile, RunMismatch
 from propensitybench.scenarios import Selection
-from propensitybench.store import RunFile, Shard, StoppingRule, read_shard, verify
+from propensitybench.store import RunFile, Shard, StoppingRule, mismatches, read_shard
 from propensitybench.store.shards import share_of
 
 # A task of another shard.
@@ -42,7 +42,7 @@ def with_shard(shard: Shard | None) -> RunSpec:
 
 def problems(path: Path) -> list[str]:
     with RunFile.open(path) as run:
-        return [difference.what for difference in verify(run)]
+        return [difference.what for difference in mismatches(run)]
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=60), st.integers(1, 70))

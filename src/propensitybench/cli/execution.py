@@ -14,6 +14,7 @@ from propensitybench.engine.session import spending_of
 from propensitybench.errors import PropensityBenchError
 from propensitybench.files import file_name
 from propensitybench.metrics import ScoredRun
+from propensitybench.presentation.formats import counted
 from propensitybench.presentation.progress import Bar, shown_run
 from propensitybench.presentation.scores import RunScores
 from propensitybench.presentation.words import cautions_of, of_pairs, stopping_rule
@@ -148,8 +149,8 @@ def _print_next(ended: Sequence[PlayedRun]) -> None:
             manifest, shard, total = file.manifest, file.shard, scheduled(file)
             pairs = len({(task.scenario, task.dimension) for _, task in file.tasks()})
         namings = len(manifest.namings) if len(manifest.selections) == 1 else 1
-        whole = f"{manifest.tasks:,} tasks {of_pairs(pairs, namings)}"
-        part = "" if shard is None else f"{total:,} tasks, shard {shard} of "
+        whole = f"{counted(manifest.tasks, 'task')} {of_pairs(pairs, namings)}"
+        part = "" if shard is None else f"{counted(total, 'task')}, shard {shard} of "
         print_note(f"{file_name(path)}: {part}{whole}")
     if paths:
         names = " ".join(map(shell_quoted, paths))
@@ -195,7 +196,8 @@ def print_ending(start: Start, result: Result, scores: ScoredRun) -> None:
     if result.cause is None and result.finished < result.total:
         count = result.total - result.finished
         print_note(
-            f"all that is asked for is finished; {count} other tasks of the file are not; play them with:"
+            "all that is asked for is finished; the file has "
+            f"{counted(count, 'other unfinished task')}; to play the rest:"
         )
         print(_command_to_resume(start, result), file=sys.stderr)
     elif result.cause is not None and result.finished < result.total:
@@ -209,13 +211,13 @@ def print_ending(start: Start, result: Result, scores: ScoredRun) -> None:
     elif scores.tasks.errored:
         with RunFile.open(start.path) as run:
             why = run.last_error()
-        print_note(f"{scores.tasks.errored} tasks errored, the last one: {why}")
+        print_note(f"{counted(scores.tasks.errored, 'task')} errored, the last one: {why}")
         print_note("retry them with:")
         print(_command_to_resume(start, result), file=sys.stderr)
     if count := scores.tasks.truncated:
         print_note(
-            f"{count} tasks have no score: replies were cut off by the length limit. `resume` does not play "
-            "them again; start a new run with a higher --max-tokens"
+            f"no score for {counted(count, 'task')}: replies were cut off by the length limit. `resume` does "
+            "not play these again; start a new run with a higher --max-tokens"
         )
     if line := stopping_rule(scores):
         print_note(line)

@@ -1,12 +1,12 @@
 """``propensitybench export``: a run as a table, or as Inspect logs."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from propensitybench.cli import options
-from propensitybench.records.export import export
+from propensitybench.records.export import ExportFormat, export
 
 
 def command(
@@ -20,12 +20,13 @@ def command(
         ),
     ] = None,
     form: Annotated[
-        Literal["jsonl", "parquet", "eval"],
+        ExportFormat | None,
         typer.Option(
             "--format",
-            help="JSON lines or Parquet with one row per task, or Inspect logs, one per domain and naming.",
+            help="JSON lines, CSV or Parquet with one row per task, or Inspect logs, one per domain and "
+            "naming. Default: that of the suffix of --out, or else jsonl.",
         ),
-    ] = "jsonl",
+    ] = None,
     transcripts: Annotated[
         bool,
         typer.Option(

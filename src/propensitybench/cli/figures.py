@@ -12,6 +12,7 @@ from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import analyse
 from propensitybench.pages.figures import FORMATS, write_figures
 from propensitybench.presentation.progress import Bar
+from propensitybench.presentation.words import cautions_of
 from propensitybench.runs import comparable
 from propensitybench.runs.read import runs_in
 
@@ -40,3 +41,5 @@ def command(
     for figure in written:
         print(f"{figure.title} ({figure.width} in wide): {', '.join(map(str, figure.files))}")
         print(f"  {figure.caption}")
+    for line in cautions_of([run.score() for run in runs.runs]):
+        print(line)

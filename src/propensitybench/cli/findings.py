@@ -13,6 +13,7 @@ from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.pages.findings import write_findings
+from propensitybench.presentation.formats import counted
 from propensitybench.signs import Findings, ModelFindings, Sign, findings, words
 
 
@@ -78,7 +79,7 @@ def _read_effects(given: Sequence[str]) -> dict[str, float]:
 
 
 def _print_model(signs: Sequence[Sign], model: ModelFindings) -> None:
-    title = f"{model.name}: {words.tasks(model.tasks)}, {model.naming} names"
+    title = f"{model.name}: {counted(model.tasks, 'task')}, {model.naming} names"
     if model.unended:
         title += f", preliminary ({model.unended:,} not ended)"
     rows = [words.sign_row(*both) for both in zip(signs, model.findings, strict=True)]

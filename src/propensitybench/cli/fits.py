@@ -9,6 +9,7 @@ from propensitybench.metrics.hierarchical import Fit, Posterior, fit_all
 from propensitybench.metrics.regression import Regression
 from propensitybench.metrics.scores import Scorable
 from propensitybench.presentation import formats
+from propensitybench.presentation.formats import counted
 from propensitybench.presentation.progress import Bar
 from propensitybench.taxonomy import Naming
 
@@ -35,7 +36,9 @@ def print_regression(found: Regression) -> None:
     """Prints the effects of a regression and what could not be estimated."""
     if found.effects:
         print()
-        counts = f"{found.rows:,} levels met, {found.ends:,} misaligned; {found.clusters} scenarios"
+        counts = (
+            f"{found.rows:,} levels met, {found.ends:,} misaligned; {counted(found.clusters, 'scenario')}"
+        )
         columns = ["factor", "value", "propensity", "points (95 %)", "odds (95 %)", "p"]
         show(table(f"Regression: {counts}", columns, _effects(found), names=2))
         print(REGRESSION)
@@ -94,7 +97,7 @@ def _levels(fit: Fit) -> Iterator[Sequence[str]]:
 
 
 def _sentences(fit: Fit) -> Iterator[str]:
-    yield f"{fit.n_at_risk:,} levels met, {fit.n_events:,} misaligned; {fit.scenarios} scenarios"
+    yield f"{fit.n_at_risk:,} levels met, {fit.n_events:,} misaligned; {counted(fit.scenarios, 'scenario')}"
     if fit.pressure is not None:
         yield f"odds with pressure relative to level 0, same scenario: {_ratio(fit.pressure)}"
     if fit.trend is not None and fit.trend_at_risk is not None:

@@ -9,6 +9,7 @@ from propensitybench.cli import options
 from propensitybench.cli.output import print_note
 from propensitybench.cli.text import print_json, shell_quoted
 from propensitybench.files import file_name
+from propensitybench.presentation.formats import counted
 from propensitybench.presentation.progress import Bar
 from propensitybench.runs.read import run_files
 from propensitybench.store import merge
@@ -32,8 +33,7 @@ def command(
     if as_json:
         print_json({"file": file_name(run), **merged._asdict(), "missing": list(map(str, merged.missing))})
     else:
-        count = "1 file" if merged.files == 1 else f"{merged.files} files"
-        print(f"{run}: {count}, {merged.finished} of {merged.tasks} tasks finished")
+        print(f"{run}: {counted(merged.files, 'file')}, {merged.finished} of {merged.tasks} tasks finished")
     if merged.missing:
         shown = ", ".join(map(str, merged.missing[:LISTED])) + (
             ", ..." if len(merged.missing) > LISTED else ""
@@ -43,6 +43,6 @@ def command(
         )
     elif left:
         print_note(
-            f"{left} tasks are unfinished, {merged.errored} of them errored; finish them in this file with:"
+            f"unfinished: {counted(left, 'task')}, of which {merged.errored} errored; finish the run with:"
         )
         print_note(f"  propensitybench resume {shell_quoted(run)}")

@@ -31,9 +31,9 @@ def _arms(model: ModelAnalysis) -> Grid:
     rows = [
         [
             arm.label,
-            str(sum(arm.tasks.values())),
+            f"{sum(arm.tasks.values()):,}",
             share(arm.propensity),
-            ", ".join(f"{count} {name}" for name, count in sorted(arm.tasks.items())),
+            ", ".join(f"{count:,} {name}" for name, count in sorted(arm.tasks.items())),
             *(str(arm.conduct.get(kind, 0)) for kind in kinds),
         ]
         for arm in model.arms

@@ -4,10 +4,13 @@ import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Unpack, cast
+from typing import Final, Unpack, cast, get_type_hints
 
+from propensitybench.clients import Client
+from propensitybench.clients.function import AgentFunction
+from propensitybench.clients.given import GivenClient, given_client
 from propensitybench.engine import Result, StopCause, StopSignal, block_on
-from propensitybench.errors import BadInput, RunStopped
+from propensitybench.errors import BadInput, RunStopped, UnknownName
 from propensitybench.gates.candidate_run import CandidateRun
 from propensitybench.gates.decision import decide
 from propensitybench.gates.question import LEVEL, MARGIN, PROPENSITY, question_of
@@ -35,13 +38,18 @@ class CandidateSettings(Settings, total=False):
     ``naming`` is part of the question: ``harmful`` (the default), ``benign`` or ``both``; with both, a pass
     needs a pass under each. ``max_tasks`` is the number of tasks after which the answer stays open. ``model``
     may be left out for a candidate that is resumed; an endpoint that only its run file names needs
-    ``trust_endpoint``. ``on_progress`` is called after each task and every second.
+    ``trust_endpoint``. ``client`` answers in the model's place, as for `propensitybench.run`.
+    ``on_progress`` is called after each task and every second.
     """
 
     model: str | None
+    client: Client | AgentFunction | None
     max_tasks: int | None
     trust_endpoint: bool
     on_progress: OnProgress | None
+
+
+ARGUMENTS: Final = ("margin", "on", "level", "until_decided", *get_type_hints(CandidateSettings))
 
 
 def gate(
@@ -80,6 +88,7 @@ def gate(
         RunStopped: the candidate cannot be played any further because of its settings.
         KeyboardInterrupt: Ctrl-C while it was played; the same call resumes it.
     """
+    refuse_unknown(settings)
     question = question_of(margin, on, settings.pop("naming", None), level)
     first = run_of(base)
     if not until_decided:
@@ -88,11 +97,12 @@ def gate(
     path = run_file_of(candidate)
     own = CandidateRun(first, path, question, settings.pop("max_tasks", None))
     model, trust = settings.pop("model", None), settings.pop("trust_endpoint", False)
+    client = _given(settings.pop("client", None), model)
     on_progress, stop = settings.pop("on_progress", None), StopSignal()
     start = own.start(model, cast(Settings, settings), trust_endpoint=trust)
 
     async def play() -> Result:
-        await start.begin(create=own.create_or_check)
+        await start.begin(client, create=own.create_or_check)
         return await start.play(on_progress, stop)
 
     try:
@@ -102,6 +112,21 @@ def gate(
     if result.finished < result.total and result.cause is StopCause.BAD_INPUT:
         raise RunStopped(f"{path}: stopped: {result.reason}", bad_input=True)
     return verdict_after(own, result)
+
+
+def refuse_unknown(settings: Mapping[str, object]) -> None:
+    """Raises `UnknownName` for a setting that `gate` does not have."""
+    for name in settings:
+        if name not in ARGUMENTS:
+            raise UnknownName("setting", name, ARGUMENTS)
+
+
+def _given(client: Client | AgentFunction | None, model: str | None) -> GivenClient | None:
+    if client is None:
+        return None
+    if model is None:
+        raise BadInput("gate: client: needs model, the name that it has in the run file; give both")
+    return given_client(client, model)
 
 
 def verdict_after(candidate: CandidateRun, result: Result) -> Verdict:

@@ -101,6 +101,11 @@ def check_comparable(base: Run, candidate: Run) -> list[str]:
             f"{base.file}: is given as base and as candidate, and no run is worse than itself; give the run "
             "of another model as the candidate"
         )
+    if _played_as(base.manifest) == _played_as(candidate.manifest):
+        raise BadInput(
+            f"{candidate.file}: is the same run as the base, {base.file}, or was made with the same "
+            "settings in the same second; give another run as the candidate"
+        )
     one, other = base.manifest, candidate.manifest
     same = {field: getattr(one, field) for field in HARMLESS}
     found = differences(one, Manifest(**{**msgspec.structs.asdict(other), **same}))
@@ -119,6 +124,12 @@ def check_comparable(base: Run, candidate: Run) -> list[str]:
         if was != now:
             notes.append(f"the runs differ in {name}: {was} in the base, {now} in the candidate")
     return notes
+
+
+def _played_as(manifest: Manifest) -> tuple[object, ...]:
+    """Identifies a run, also once it has grown: two with equal settings differ in when they were created."""
+    settings = msgspec.json.encode((manifest.options, manifest.protocol, manifest.overlays), order="sorted")
+    return manifest.created, manifest.model, manifest.first_digest, manifest.seed, settings
 
 
 def _other_messages(base: Run, candidate: Run) -> bool:

@@ -9,6 +9,7 @@ from propensitybench.metrics.judged import MIN_LABELLED
 from propensitybench.metrics.table import Part
 from propensitybench.pages.document import Document, Provenance
 from propensitybench.pages.page_numbers import pointer
+from propensitybench.presentation.formats import counted
 from propensitybench.taxonomy import Naming
 
 NAMING_CLAUSES: Final[dict[Naming, str]] = {
@@ -117,17 +118,23 @@ def facts(made: Provenance) -> Iterator[tuple[str, str]]:
     protocol = made.protocol
     yield "model", made.model
     yield "options", _pairs(made.options) or "provider defaults"
-    yield "answered by", ", ".join(f"{name} ({count:,} replies)" for name, count in made.answered_by.items())
+    yield (
+        "answered by",
+        ", ".join(
+            f"{name} ({'1 reply' if count == 1 else f'{count:,} replies'})"
+            for name, count in made.answered_by.items()
+        ),
+    )
     yield "run file", made.file
     yield "created", f"{made.created} by propensitybench {made.package}, rules version {made.rules}"
-    yield "data", f"{made.data}, {made.scenarios} scenarios, {made.data_digest}"
+    yield "data", f"{made.data}, {counted(made.scenarios, 'scenario')}, {made.data_digest}"
     yield "tasks", f"{made.tasks:,} planned; {made.stopping}"
     yield "sampling", made.sampling
     yield "epochs", str(made.epochs)
     yield "random seed", str(made.seed)
     yield (
         "protocol",
-        f"{protocol.levels} pressure messages; at most {protocol.turns_per_level} turns, "
+        f"{counted(protocol.levels, 'pressure message')}; at most {protocol.turns_per_level} turns, "
         f"{protocol.messages_in_a_row} messages in a row and {protocol.calls_per_tool} calls of a tool per "
         f"level; parallel calls: {protocol.parallel_calls}",
     )
@@ -183,4 +190,4 @@ def people_read(results: Results) -> str:
     least = "" if enough else needed
     if not results.labelled and not drawn:
         return f"People have labelled no task.{least}"
-    return f"People have labelled {results.labelled:,} tasks{drawn}.{least}"
+    return f"People have labelled {counted(results.labelled, 'task')}{drawn}.{least}"

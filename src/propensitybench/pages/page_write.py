@@ -1,7 +1,6 @@
 """Writes a report into a folder: data, page, figures and transcripts."""
 
 import os
-from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -15,9 +14,10 @@ from propensitybench.pages.page import render_page
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.publishing import PublishableRun
 from propensitybench.pages.transcripts import TranscriptChoice, count_pages, write_transcripts
+from propensitybench.presentation.formats import counted
 from propensitybench.presentation.progress import OnStage, Stages, shown_stages
-from propensitybench.runs import ComparableRuns, Run, comparable
-from propensitybench.runs.read import run_of
+from propensitybench.runs import ComparableRuns, comparable
+from propensitybench.runs.read import Runs, runs_of
 
 # About how many seconds each part takes, by task where there are tasks; only their proportions matter.
 SCORES_S: Final = 0.004
@@ -42,12 +42,11 @@ class WrittenReport(NamedTuple):
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        count = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        return f"{self.page}: {count}, {self.transcripts} transcripts"
+        return f"{self.page}: {counted(self.runs, 'run')}, {counted(self.transcripts, 'transcript')}"
 
 
 def report(
-    runs: Sequence[Run | str | os.PathLike[str]],
+    runs: Runs,
     folder: str | os.PathLike[str],
     *,
     transcripts: TranscriptChoice = "all",
@@ -58,7 +57,7 @@ def report(
     """Writes a page about runs that works offline, with figures and transcripts.
 
     Args:
-        runs: runs, or their files, which are only read.
+        runs: one or more, or their files or folders, which are only read.
         folder: does not exist yet, is empty, or holds an earlier report, which is replaced.
         transcripts: ``all``, ``failed`` (those of tasks that ended misaligned) or ``none``.
         figures: whether to draw figures: in the page, and as SVG files for papers.
@@ -69,7 +68,7 @@ def report(
     Raises:
         BadInput: a run cannot be read, runs cannot be compared, or the folder cannot be used.
     """
-    given = [run_of(run) for run in runs]
+    given = runs_of(runs)
     found = comparable([PublishableRun(run) for run in given] if publishable else given)
     notes = list(found.notes)
     if transcripts != "none" and not all(run.has_transcripts for run in found.runs):

@@ -24,6 +24,8 @@ TITLE_SIZE: Final = 8.0
 PAGE_SIZE: Final = 8.0
 MARK: Final = 3.4
 TICK: Final = 7.0
+# Inches for a model's name beside a panel or in its title.
+NAME_WIDTH: Final = 1.25
 
 # Okabe and Ito 2008, with its yellow, which is invisible on white, replaced by Tol's wine. Any two differ
 # by at least 15 in CIELAB for every type of colour vision.

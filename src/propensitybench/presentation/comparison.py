@@ -9,6 +9,7 @@ from propensitybench.metrics.compare import BEGUN_IN_BOTH
 from propensitybench.metrics.models import BEGUN_IN_ALL
 from propensitybench.metrics.stated import ACTUALS, ANSWERS, StatedAgainstActual
 from propensitybench.presentation.formats import (
+    counted,
     number,
     p_value,
     percent,
@@ -131,5 +132,5 @@ def stated_tables(
                 f"NO and misaligned: {share(both.no_and_misaligned)} %"
             ]
             if both.not_asked:
-                lines.append(f"{both.not_asked} tasks have no answer")
+                lines.append(f"no answer: {counted(both.not_asked, 'task')}")
             yield Grid(f"{name}, {naming} names: stated against actual", ["stated", *ACTUALS], counts), lines

@@ -69,6 +69,11 @@ def dollars(usd: float | None) -> str:
     return "price unknown" if usd is None else f"${usd:.2f}"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things, in the singular for one."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def capitalised(text: str) -> str:
     """A text with a capital first letter."""
     return text[:1].upper() + text[1:]

@@ -11,7 +11,7 @@ from propensitybench.metrics.measures import MEASURES, DescribedNumber, shown_in
 from propensitybench.metrics.models import BEGUN_IN_ALL
 from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.table import LEVELS
-from propensitybench.presentation.formats import capitalised, number
+from propensitybench.presentation.formats import capitalised, counted, number
 from propensitybench.simulated import CAVEAT, PREFIX
 from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS
 
@@ -52,21 +52,21 @@ LIMITATIONS: Final = (
 )
 RAISE_LIMIT: Final = "raise --max-tokens"
 UNCERTAINTY: Final = (
-    "by task: propensity with equal weights of tasks, not of domains. SE: standard error in percentage "
-    f"points ({'; '.join(f'{name}: {meaning}' for name, meaning in STANDARD_ERRORS.items())}). scored only: "
-    "propensity of the scored tasks alone. withstood: mean number of levels withstood, out of all levels. "
-    "design effect: factor by which clustering in scenarios raises the number of tasks needed."
+    "By task: propensity with equal weights of tasks, not of domains. SE: standard error in percentage "
+    f"points ({'; '.join(f'{name}: {meaning}' for name, meaning in STANDARD_ERRORS.items())}). Scored only: "
+    "propensity of the scored tasks alone. Withstood: mean number of levels withstood, out of all levels. "
+    "Design effect: factor by which clustering in scenarios raises the number of tasks needed."
 )
 COMPARISON: Final = (
-    f"tasks: those {BEGUN_IN_BOTH} runs. difference: in propensity on these tasks, in percentage points, "
+    f"Tasks: those {BEGUN_IN_BOTH} runs. Difference: in propensity on these tasks, in percentage points, "
     f"with a 95 % interval for new scenarios. p: {P_TESTS}. Holm: p adjusted for the number of pairs. "
     "\u0394 levels withstood: difference in levels withstood (more is safer); p does not test it. "
-    f"common tasks: those {BEGUN_IN_ALL}. rank: 1 is the lowest propensity on these. The ranges of ranks are "
+    f"Common tasks: those {BEGUN_IN_ALL}. Rank: 1 is the lowest propensity on these. The ranges of ranks are "
     f"simultaneous: {ALL_COVERED}."
 )
 STATED: Final = (
-    "stated: what the model answered when asked, before its first reply, whether it would use the misaligned "
-    "tool. missing: blocked, truncated and errored tasks. after NO: percent of tasks that end misaligned "
+    "Stated: what the model answered when asked, before its first reply, whether it would use the misaligned "
+    "tool. Missing: blocked, truncated and errored tasks. After NO: percent of tasks that end misaligned "
     "although the model said NO, with a 95 % interval for new scenarios that allows for missing answers and "
     "scores; in brackets, the lowest and highest value that these allow."
 )
@@ -104,12 +104,14 @@ def propensity_note(levels: int, arm: str) -> str:
 def of_pairs(pairs: int, namings: int) -> str:
     """Of how many pairs some tasks are, which are what a limit counts."""
     names = ", each under both names" if namings == len(NAMINGS) else ""
-    return f"({pairs:,} {'pair' if pairs == 1 else 'pairs'} of scenario and dimension{names})"
+    return f"({counted(pairs, 'pair')} of scenario and dimension{names})"
 
 
 def definitions(quantities: Iterable[DescribedNumber], called: str = PROPENSITY.label) -> str:
     """What each of some numbers is; the propensity under the name that it has there."""
-    return " ".join(f"{called if one is PROPENSITY else one.label}: {one.definition}." for one in quantities)
+    return " ".join(
+        f"{capitalised(called if one is PROPENSITY else one.label)}: {one.definition}." for one in quantities
+    )
 
 
 def own_of(runs: Sequence[ScoredRun]) -> list[DescribedNumber]:
@@ -121,11 +123,11 @@ def overview_legend(runs: Sequence[ScoredRun]) -> str:
     """What the columns of the overview mean."""
     shown = definitions([*shown_in("overview"), *own_of(runs)], propensity_names(runs))
     notes = [
-        f"{MISALIGNED} tasks: {SCORED}. {shown} Shares are percentages; all numbers are means over domains. "
+        f"{MISALIGNED} Tasks: {SCORED}. {shown} Shares are percentages; all numbers are means over domains. "
         f"95 %: interval {INTERVAL}."
     ]
     if any(run.tasks.unscored for run in runs):
-        notes[0] += f" bounds: {BOUNDS}."
+        notes[0] += f" Bounds: {BOUNDS}."
     return "\n".join(map(wrapped, notes + protocol_notes(runs)))
 
 

@@ -8,6 +8,7 @@ from propensitybench.runs.read import read_runs
 from propensitybench.runs.settings import Settings
 from propensitybench.runs.stored import StoredRun
 from propensitybench.runs.transcript import Transcript
+from propensitybench.runs.verifying import verify
 
 __all__ = [
     "ComparableRuns",
@@ -23,4 +24,5 @@ __all__ = [
     "read_runs",
     "run",
     "run_async",
+    "verify",
 ]

@@ -143,12 +143,12 @@ class Run(Framed):
         """
         return self._measured(registered_metrics())
 
-    def score(self, metrics: Sequence[MetricFunction] = ()) -> RunScores:
+    def score(self, metrics: MetricFunction | Sequence[MetricFunction] = ()) -> RunScores:
         """The scores of the run; docs/metrics.md explains each number.
 
         Args:
-            metrics: of your own: functions that take the table of scored episodes (the columns of
-                `to_polars`) and return a number, True or False, or None for each row.
+            metrics: of your own: a function or several, which take the table of scored episodes (a frame as
+                `to_polars` gives) and return a number, True or False, or None for each row.
 
         Raises:
             BadInput: a metric raises, or returns something else.

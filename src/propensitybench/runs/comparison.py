@@ -19,7 +19,7 @@ from propensitybench.metrics.table import is_finished
 from propensitybench.presentation.comparison import pair_rows, pairs
 from propensitybench.presentation.words import remarks
 from propensitybench.runs.base import Run
-from propensitybench.runs.read import read_stated, run_of
+from propensitybench.runs.read import Runs, read_stated, runs_of, several
 from propensitybench.store import Manifest, differences
 from propensitybench.tabular import Tabular
 from propensitybench.taxonomy import Naming
@@ -92,7 +92,7 @@ class RunComparison(msgspec.Struct, Tabular, frozen=True):
 
 
 def compare(
-    *runs: Run | str | os.PathLike[str],
+    *runs: Runs,
     index: Mapping[str, IndexEntry] | str | os.PathLike[str] | None = None,
     regress: bool = False,
     stated: Sequence[str | os.PathLike[str]] = (),
@@ -100,7 +100,7 @@ def compare(
     """Compares runs on the tasks that they share: paired differences, p-values, ranks.
 
     Args:
-        runs: two or more, or their files; one is enough with ``stated``.
+        runs: two or more, or their files or folders, one by one or in a list; one is enough with ``stated``.
         index: a capability index by model name, to correlate the propensity with, or a JSON file of one.
         regress: whether to fit a regression over the runs.
         stated: logs of the Inspect task ``stated_policy``, one or more for each model.
@@ -109,10 +109,11 @@ def compare(
         BadInput: there are fewer than two runs, they differ in the number of levels, or a file cannot be
             used.
     """
-    if len(runs) < MIN_RUNS and not stated:
+    given = runs_of([run for one in runs for run in several(one)])
+    if len(given) < MIN_RUNS and not stated:
         raise BadInput("compare: needs two runs or more; use `score` for one")
     entries = index if index is None or isinstance(index, Mapping) else read_index(Path(index))
-    found = comparable([run_of(run) for run in runs])
+    found = comparable(given)
     return RunComparison(
         analyse(found.runs, entries),
         tuple(found.notes),

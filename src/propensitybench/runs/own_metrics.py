@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 from math import isfinite
+from numbers import Real
+from pathlib import Path
+from sysconfig import get_path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from propensitybench.clients.function import described
 from propensitybench.errors import BadInput
 from propensitybench.metrics.measures import MEASURES, NAMING_SENSITIVITY
 from propensitybench.metrics.own import OwnMetric
@@ -21,6 +25,8 @@ METRICS: Final = "propensitybench.metrics"
 """The group of entry points in which a package registers its metrics."""
 MetricFunction = Callable[["pl.DataFrame"], Iterable[Any]]
 MAX_SHOWN_VALUE: Final = 60
+# Where Python's own code and this package are.
+_LIBRARIES: Final = (get_path("stdlib"), str(Path(__file__).parents[1]))
 _Named = Mapping[str, MetricFunction]
 
 
@@ -39,8 +45,12 @@ def registered_metrics() -> _Named:
     return found
 
 
-def metrics_named(functions: Sequence[MetricFunction], taken: _Named) -> _Named:
+def metrics_named(functions: MetricFunction | Iterable[MetricFunction], taken: _Named) -> _Named:
     """Functions by their names; raises `BadInput` for what is no function, or a name that is taken."""
+    if callable(functions):
+        functions = [functions]
+    if not isinstance(functions, Iterable):
+        raise BadInput(f"metrics: {functions!r} is not a function with a name (def NAME(episodes): ...)")
     found = dict(taken)
     for function in functions:
         _add(found, getattr(function, "__name__", ""), function)
@@ -73,7 +83,14 @@ def _measured(
     name: str, function: MetricFunction, episodes: "pl.DataFrame", tasks: Sequence[str]
 ) -> OwnMetric:
     try:
-        found = list(function(episodes)) if tasks else []
+        given = function(episodes) if tasks else []
+        if isinstance(given, Real):
+            raise BadInput(
+                f"metric {name!r}: {described(function)} returned one number; return one value for each row"
+            )
+        found = list(given)
+    except BadInput:
+        raise
     except Exception as error:  # whatever a function of somebody else raises
         raise BadInput(f"metric {name!r}: {_raised(error)}") from error
     if len(found) != len(tasks):
@@ -117,9 +134,14 @@ def _first_line(function: MetricFunction) -> str:
     return text[:1].lower() + text[1:]
 
 
+def _is_library(file: str) -> bool:
+    return file.startswith((*_LIBRARIES, "<frozen")) or "site-packages" in Path(file).parts
+
+
 def _raised(error: Exception) -> str:
-    """What was raised, and the last place of it."""
-    frames = traceback.extract_tb(error.__traceback__)
+    """What was raised, and the last place of it that is not in a library."""
+    every = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in every if not _is_library(frame.filename)] or every
     place = f", at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}{place}" if text else f"{type(error).__name__}{place}"

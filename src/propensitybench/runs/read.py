@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from shlex import quote
@@ -27,6 +27,11 @@ _LOG_STARTS: Final = {
     ".json": re.compile(rb'\s*\{\s*"version":\s*\d+,\s*"status":\s*"'),
 }
 _MAX_START: Final = 200
+# Of a value in a message.
+MAX_SHOWN: Final = 80
+PathLike = str | os.PathLike[str]
+Runs = Run | PathLike | Iterable[Run | PathLike]
+"""A run, a file or folder of runs, or several of these."""
 # By the task's key without its epoch, and the epoch.
 TaskAnswers = Mapping[tuple[str, int], Answer]
 
@@ -55,13 +60,13 @@ class ReadRuns(NamedTuple):
     skipped: list[str]
 
 
-def open_run(path: str | os.PathLike[str]) -> Run:
+def open_run(path: PathLike) -> Run:
     """The run in a run file, an Inspect log, or a folder that holds one run.
 
     Raises:
-        BadInput: it holds no run, or more than one.
+        BadInput: it holds no run, or more than one, or ``path`` is no path.
     """
-    runs, skipped = read_runs([Path(path)])
+    runs, skipped = read_runs([_path(path)])
     if not runs:
         raise BadInput(f"{path}: holds no run; {'; '.join(skipped)}")
     if len(runs) > 1:
@@ -70,18 +75,38 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     return runs[0]
 
 
-def run_of(given: Run | str | os.PathLike[str]) -> Run:
+def run_of(given: Run | PathLike) -> Run:
     """A run, or the one in a file or folder; raises as `open_run` does."""
     return given if isinstance(given, Run) else open_run(given)
 
 
-def run_file_of(given: Run | str | os.PathLike[str]) -> Path:
+def runs_of(given: Runs) -> list[Run]:
+    """A run, the runs in a file or a folder, or several of these; raises `BadInput` as `read_runs` does."""
+    found = [one if isinstance(one, Run) else _path(one) for one in several(given)]
+    paths = [one for one in found if isinstance(one, Path)]
+    if len(paths) == len(found) > 0:  # together, so that a run that is given twice is refused
+        return runs_in(paths)
+    return [run for one in found for run in ([one] if isinstance(one, Run) else runs_in([one]))]
+
+
+def several(given: Runs) -> list[Run | PathLike]:
+    """What is given, as a list."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+
+
+def run_file_of(given: Run | PathLike) -> Path:
     """The run file of a run, or a path as it is given; raises `BadInput` for a run that is in no run file."""
     if not isinstance(given, Run):
-        return Path(given)
+        return _path(given)
     if isinstance(given, StoredRun):
         return given.path
     raise BadInput(f"{given.file}: is not stored in a run file")
+
+
+def _path(given: object) -> Path:
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    raise BadInput(f"{repr(given)[:MAX_SHOWN]} is neither a run nor the path of one")
 
 
 def read_runs(paths: Sequence[Path]) -> ReadRuns:

@@ -64,6 +64,7 @@ def read_spec(model: str, settings: Settings) -> RunSpec:
         "namings": NAMINGS if names in ("both", None) else (naming(names),),
         "base_url": None if urls is None else Endpoints(tuple(urls)).urls[0],
     }
+    template = given.get("template")
     data, precision, shard = given.get("data"), given.get("precision"), given.get("shard")
     return RunSpec(
         model=model,
@@ -71,7 +72,7 @@ def read_spec(model: str, settings: Settings) -> RunSpec:
         selection=_made(Selection, fields),
         seed=given.get("seed") or 0,
         protocol=_made(Protocol, fields),
-        template=given.get("template", "named"),
+        template="named" if template is None else template,
         options=_made(ModelOptions, fields),
         stopping_rule=None if precision is None else StoppingRule(precision),
         shard=None if shard is None else read_shard(shard),

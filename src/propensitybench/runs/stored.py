@@ -7,7 +7,7 @@ from pathlib import Path
 from propensitybench.chat import BLOCKED, Usage
 from propensitybench.engine import Price, stopping_state
 from propensitybench.episode import EpisodeRecord, replay
-from propensitybench.errors import UnknownName
+from propensitybench.errors import BadInput, UnknownName
 from propensitybench.files import file_name
 from propensitybench.runs.base import ReplySummary, Run
 from propensitybench.runs.transcript import Transcript
@@ -55,7 +55,9 @@ class StoredRun(Run):
             return _summary(file)
 
     def transcript(self, task: str) -> Transcript:
-        """The conversation of a task, by its key; raises `UnknownName` if there is no such task."""
+        """The conversation of a task, by its key; raises `BadInput` if there is no such task."""
+        if not isinstance(task, str):
+            raise BadInput(f"transcript: must be the key of a task, found {task!r}; run.tasks has them")
         with RunFile.open(self.path) as file:
             numbered = file.find(task)
             if numbered is None:

@@ -81,9 +81,12 @@ def check_trusted(file: str, options: ModelOptions, confirm: Confirm | None = No
 def check_addressed(file: str, manifest: Manifest) -> None:
     """Raises `BadInput` for a run that code of the user's answered, which no address can reach."""
     if manifest.client:
+        call = f"run({manifest.model!r}, {file!r}, client=...)"
+        if manifest.gate is not None:
+            call = f"gate(base, {file!r}, until_decided=True, model={manifest.model!r}, client=...)"
         raise BadInput(
-            f"{file}: was played from Python by {manifest.client}; call propensitybench.run("
-            f"{manifest.model!r}, {file!r}, client=...) again with it, and with the settings of the run"
+            f"{file}: was played from Python by {manifest.client}; call propensitybench.{call} again with "
+            "it, and with the settings of the run"
         )
 
 

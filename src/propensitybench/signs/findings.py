@@ -21,7 +21,7 @@ from propensitybench.metrics.scores import low_competence
 from propensitybench.presentation.words import NamedAgent, notices
 from propensitybench.runs import Run, comparable
 from propensitybench.runs.comparison import changed_scenarios, first_of, read_index
-from propensitybench.runs.read import TaskAnswers, read_stated, runs_in
+from propensitybench.runs.read import Runs, TaskAnswers, read_stated, runs_of
 from propensitybench.signs.find import ModelFindings, find
 from propensitybench.signs.nine import Sign, declared
 from propensitybench.signs.subject import Read, Subject
@@ -88,7 +88,7 @@ class Findings(msgspec.Struct, Tabular, frozen=True):
 
 
 def findings(
-    runs: Run | PathLike | Sequence[Run | PathLike],
+    runs: Runs,
     *,
     index: Mapping[str, IndexEntry] | PathLike | None = None,
     stated: Sequence[PathLike] = (),
@@ -109,19 +109,24 @@ def findings(
     """
     signs = declared(relevant)
     entries = index if index is None or isinstance(index, Mapping) else read_index(Path(index))
-    given = _runs(runs)
+    given = runs_of(runs)
     arms, notes = _paired_arms(given)
     subjects = _subjects(arms, [Path(log) for log in stated])
-    notes += notices([NamedAgent(one.run.file, "", _low_competence(one)) for one in subjects])
     notes += comparable([run for run, _ in arms]).notes
-    return findings_of(signs, find(subjects, entries, relevant), notes)
+    low = [_low_competence(one) for one in subjects]
+    return findings_of(signs, find(subjects, entries, relevant), notes, low)
 
 
 def findings_of(
-    signs: Sequence[Sign], models: Sequence[ModelFindings], notes: Sequence[str] = ()
+    signs: Sequence[Sign],
+    models: Sequence[ModelFindings],
+    notes: Sequence[str] = (),
+    low_competence: Sequence[str] = (),
 ) -> Findings:
-    """Findings with what is needed to read them."""
-    about = notices([NamedAgent(model.name, model.model) for model in models])
+    """Findings with what is needed to read them; ``low_competence`` is that of each model, if known."""
+    low = low_competence or [""] * len(models)
+    agents = zip(models, low, strict=True)
+    about = notices(NamedAgent(model.name, model.model, why) for model, why in agents)
     return Findings(
         FORMAT, version("propensitybench"), ADJUSTED, LIMITS, (*about, *notes), tuple(signs), tuple(models)
     )
@@ -132,14 +137,6 @@ class _PairedRuns(NamedTuple):
 
     run: Run
     placebo: Run | None
-
-
-def _runs(given: Run | PathLike | Sequence[Run | PathLike]) -> list[Run]:
-    several = [given] if isinstance(given, Run | str | os.PathLike) else given
-    paths = [Path(one) for one in several if not isinstance(one, Run)]
-    if len(paths) == len(several) > 0:  # together, so that a run that is given twice is refused
-        return runs_in(paths)
-    return [run for one in several for run in ([one] if isinstance(one, Run) else runs_in([Path(one)]))]
 
 
 def _paired_arms(runs: Sequence[Run]) -> tuple[list[_PairedRuns], list[str]]:

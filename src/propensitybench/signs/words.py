@@ -5,7 +5,7 @@ from math import ceil, log10
 from typing import Final, NamedTuple
 
 from propensitybench.metrics.intervals import Interval
-from propensitybench.presentation.formats import NOTHING
+from propensitybench.presentation.formats import NOTHING, counted
 from propensitybench.signs.decide import CANNOT_TELL, NOT_SHOWN, NOT_TESTED, SHOWN, SignVerdict
 from propensitybench.signs.find import Finding, ModelFindings
 from propensitybench.signs.nine import Sign
@@ -24,7 +24,10 @@ LEGEND: Final = """\
 shown: the interval lies beyond the smallest effect of interest; not shown: wholly below it; cannot tell yet:
 neither. Intervals are adjusted by Holm over the signs of a model at 5 %, and cover every value that lost
 tasks allow. Simulated workplaces; see docs/findings.md."""
-MATRIX: Final = "Here the signs of all models are adjusted together, below those of each model by themselves."
+MATRIX: Final = (
+    "This table corrects for testing all models at once; the sections below correct within one model. "
+    "Sign 7 is one test over all models."
+)
 # Not by colour alone: a mark for each verdict.
 MARKS: Final[Mapping[SignVerdict, str]] = {
     SHOWN: "\u25cf",
@@ -157,15 +160,11 @@ def _rounded_up(count: int) -> int:
     return ceil(count / unit) * unit
 
 
-def tasks(count: int) -> str:
-    """A number of tasks."""
-    return f"{count:,} task{'' if count == 1 else 's'}"
-
-
 def model_facts(model: ModelFindings) -> str:
     """What a model's findings rest on, as a line below its name."""
-    facts = [f"{tasks(model.tasks)} under {model.naming} names, {model.levels} pressure messages"]
+    messages = counted(model.levels, "pressure message")
+    facts = [f"{counted(model.tasks, 'task')} under {model.naming} names, {messages}"]
     facts += [f"{model.lost:,} lost"] if model.lost else []
-    facts += [f"preliminary: {tasks(model.unended)} not ended"] if model.unended else []
+    facts += [f"preliminary: {counted(model.unended, 'task')} not ended"] if model.unended else []
     facts += [f"placebo arm: {model.placebo}"] if model.placebo else []
     return f"{model.file}: {'; '.join(facts)}."

@@ -19,7 +19,7 @@ from propensitybench.store.runfile import (
 from propensitybench.store.schedule import is_scheduled, scheduled
 from propensitybench.store.schema import is_run_file
 from propensitybench.store.shards import Shard, read_shard
-from propensitybench.store.verification import Mismatch, verify
+from propensitybench.store.verification import Mismatch, mismatches
 
 __all__ = [
     "Annotation",
@@ -42,8 +42,8 @@ __all__ = [
     "is_run_file",
     "is_scheduled",
     "merge",
+    "mismatches",
     "read_shard",
     "read_usage",
     "scheduled",
-    "verify",
 ]

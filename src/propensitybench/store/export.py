@@ -15,7 +15,7 @@ from propensitybench.store.atomic import new_file
 from propensitybench.store.rows import NumberedTask, OnDone, ignore
 from propensitybench.store.runfile import RunFile
 
-Format = Literal["jsonl", "parquet"]
+Format = Literal["jsonl", "csv", "parquet"]
 # Our outcomes in the terms of survival analysis.
 STATUS: Final = {
     Outcome.MISALIGNED: "failed",
@@ -49,19 +49,21 @@ def export_run(
     Args:
         run: the run.
         out: the file to write; it must not exist.
-        form: JSON lines or Parquet.
+        form: JSON lines, CSV or Parquet.
         transcripts: adds each task's conversation, with the closing report, as JSON.
         on_row: told how many rows are made, of how many.
 
     Raises:
-        BadInput: the file exists or cannot be written, or the transcripts are too many for Parquet.
+        BadInput: the file exists or cannot be written, or the transcripts are too many for CSV or Parquet.
     """
     if out.exists():
         raise BadInput(f"{out}: exists already; use another --out FILE")
     try:
         with new_file(out) as file:
             table = _told(rows(run, transcripts=transcripts), run.planned, on_row)
-            return _write_jsonl(file, table) if form == "jsonl" else _write_parquet(file, _held(run, table))
+            return (
+                _write_jsonl(file, table) if form == "jsonl" else _write_frame(file, form, _held(run, table))
+            )
     except FileExistsError as error:
         found = error.filename2 or error.filename
         raise BadInput(f"{found}: exists already; use another --out FILE") from error
@@ -162,16 +164,19 @@ def _held(run: RunFile, found: Iterator[dict[str, Any]]) -> Iterator[dict[str, A
         most -= len(row.get("transcript", ""))
         if most < 0:
             raise BadInput(
-                f"{run.path}: its transcripts are too large for a Parquet table; use --format jsonl"
+                f"{run.path}: its transcripts are too large for a table of this format; use --format jsonl"
             )
         yield row
 
 
-def _write_parquet(file: IO[bytes], found: Iterator[dict[str, Any]]) -> int:
+def _write_frame(file: IO[bytes], form: Format, found: Iterator[dict[str, Any]]) -> int:
     import polars as pl  # slow to import, and only used here
 
     columns = pl.DataFrame(list(found), infer_schema_length=None)
     encoded = BytesIO()  # polars has errors of its own for a file that it cannot write
-    columns.write_parquet(encoded)
+    if form == "csv":
+        columns.write_csv(encoded)
+    else:
+        columns.write_parquet(encoded)
     file.write(encoded.getbuffer())
     return columns.height

@@ -5,6 +5,7 @@ commits before it returns. Commits survive a crash of the process (write-ahead l
 the last ones may be lost, but none is ever half written.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -133,7 +134,7 @@ class RunFile(RunReader):
                 db.executemany(SHARE.insert, ((number,) for number in share_of(shard, order)))
 
     @classmethod
-    def open(cls, path: Path, *, write: bool = False) -> "RunFile":
+    def open(cls, path: str | os.PathLike[str], *, write: bool = False) -> "RunFile":
         """Opens a run file. Reading it changes nothing, neither in the file nor beside it.
 
         Args:
@@ -145,6 +146,7 @@ class RunFile(RunReader):
             BadInput: the file does not exist, or another program is writing to it; or it is to be written
                 to, and is on a network file system.
         """
+        path = Path(path)
         check_path(path)
         if write:
             require_local(path)

@@ -16,7 +16,7 @@ class Mismatch(NamedTuple):
     what: str
 
 
-def verify(run: RunReader, on_task: OnDone = ignore) -> Iterator[Mismatch]:
+def mismatches(run: RunReader, on_task: OnDone = ignore) -> Iterator[Mismatch]:
     """Checks every row that any command reads, and replays the journal of every task.
 
     Args:

@@ -37,7 +37,7 @@ from propensitybench.pages.publishing import PublishableRun
 from propensitybench.pages.transcripts import TranscriptChoice
 from propensitybench.presentation.progress import OnStage, Stage, shown_stages
 from propensitybench.runs import ComparableRuns, Run
-from propensitybench.runs.read import run_of
+from propensitybench.runs.read import Runs, runs_of
 from propensitybench.simulated import PREFIX
 from propensitybench.tabular import Tabular
 
@@ -87,7 +87,7 @@ class WrittenBoard(Tabular):
 
 
 def board(
-    runs: Sequence[Run | str | os.PathLike[str]],
+    runs: Runs,
     folder: str | os.PathLike[str],
     *,
     remove: Sequence[str] = (),
@@ -98,7 +98,7 @@ def board(
     """Makes a board, or adds runs to the one that is there and removes runs from it.
 
     Args:
-        runs: runs, or their files; a run that is on the board already replaces its own row.
+        runs: one or more, or their files or folders; a run that is on the board already replaces its own row.
         folder: does not exist yet, is empty, or holds a board.
         remove: models, or ids of runs, to take off first.
         transcripts: which transcripts the new reports have: ``all``, ``failed`` or ``none``.
@@ -109,7 +109,7 @@ def board(
         BadInput: the folder cannot be used, something in it was changed, a run cannot be added, or there is
             no such run to remove.
     """
-    given, out = [run_of(run) for run in runs], Path(folder)
+    given, out = runs_of(runs), Path(folder)
     with new_folder(out, BOARD) as draft:
         old = _Old.read(out)
         gone = _chosen(old.summaries, remove, out)

@@ -12,7 +12,7 @@ from propensitybench.metrics.ranks import Rank
 from propensitybench.pages.board.standings import Board, BoardRow, Section
 from propensitybench.pages.page_numbers import Unit, format_interval, format_number, unit_of
 from propensitybench.pages.template import render
-from propensitybench.presentation.formats import capitalised
+from propensitybench.presentation.formats import capitalised, counted
 from propensitybench.presentation.scores import Number
 from propensitybench.presentation.words import BOUNDS, PROPENSITY, NamedAgent, notices
 from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, in_order
@@ -205,10 +205,10 @@ class _View:
         played, run = self.section.version, self.first.run
         protocol = played.protocol
         return [
-            ("data", f"{run.scenarios:,} scenarios, {played.data_digest}"),
+            ("data", f"{counted(run.scenarios, 'scenario')}, {played.data_digest}"),
             ("sampling", run.sampling),
             ("random seed", str(run.seed)),
-            ("pressure", f"{protocol.levels} messages, arm {protocol.arm}"),
+            ("pressure", f"{counted(protocol.levels, 'message')}, arm {protocol.arm}"),
             (
                 "protocol",
                 f"at most {protocol.turns_per_level} turns, {protocol.messages_in_a_row} messages in a row "

@@ -4,7 +4,7 @@ from propensitybench.metrics.compare import BEGUN_IN_BOTH, P_TESTS
 from propensitybench.metrics.families import CLAIM
 from propensitybench.metrics.models import ModelPair
 from propensitybench.pages.figures.panels import Drawing, MarkStyle, Panel
-from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel
+from propensitybench.pages.figures.rows import NO_INTERVAL, Mark, Row, Scale, rows_panel
 from propensitybench.pages.figures.view import INTERVALS, SHARE, View, points, titled
 from propensitybench.presentation.formats import capitalised, p_value
 from propensitybench.taxonomy import Naming, in_order
@@ -68,15 +68,18 @@ def contrast_drawing(view: View) -> Drawing | None:
             for model, one in own
         ]
         note = f"{points(own[0][1].difference)} pp" if len(own) == 1 else ""
+        note += ", no interval" if len(own) == 1 and own[0][1].ci95 is None else ""
         rows += [Row(capitalised(name), note, lanes)] if lanes else []
     if not rows:
         return None
     key = view.key if len(view.models) > 1 else ()
+    points_only = any(mark.ci95 is None for row in rows for lane in row.lanes for mark in lane)
     scale = Scale("Benign minus harmful name (percentage points)")
     return Drawing(
         "contrasts",
         "Names of the tool by dimension",
         f"Difference in {view.measure} ({SHARE}), benign minus harmful name, under each pressure dimension, "
-        f"domains weighted equally, on the tasks {BEGUN_IN_BOTH}; lines are unadjusted {INTERVALS}.",
+        f"domains weighted equally, on the tasks {BEGUN_IN_BOTH}; lines are unadjusted {INTERVALS}"
+        f"{f'; {NO_INTERVAL}' if points_only else ''}.",
         (rows_panel("contrasts", "Benign minus harmful name", rows, scale, key),),
     )

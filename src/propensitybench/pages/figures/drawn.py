@@ -8,8 +8,8 @@ from propensitybench.errors import BadInput
 from propensitybench.metrics.analysis import analyse
 from propensitybench.pages.figures.writing import FORMATS, Figure, Format, write_figures
 from propensitybench.presentation.progress import OnStage, Stage, shown_stages
-from propensitybench.runs import Run, comparable
-from propensitybench.runs.read import run_of
+from propensitybench.runs import comparable
+from propensitybench.runs.read import Runs, runs_of
 
 
 class Figures(tuple[Figure, ...]):
@@ -31,7 +31,7 @@ class Figures(tuple[Figure, ...]):
 
 
 def figures(
-    runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]],
+    runs: Runs,
     folder: str | os.PathLike[str],
     *,
     only: str | Collection[str] = (),
@@ -41,7 +41,7 @@ def figures(
     """Writes figures of runs, for papers and pages, and shows them in a notebook.
 
     Args:
-        runs: one or more, or their files. The runs of a comparison share a figure.
+        runs: one or more, or their files or folders. The runs of a comparison share a figure.
         folder: figures of an earlier call are replaced; other files are left alone.
         only: names of figures, such as ``overview``; by default all for which the runs have data.
         formats: ``svg``, and ``png`` with 300 dots per inch.
@@ -51,8 +51,7 @@ def figures(
         BadInput: a run cannot be read, runs cannot be compared, a name is not that of a figure, or the folder
             cannot be used.
     """
-    several = [runs] if isinstance(runs, Run | str | os.PathLike) else runs
-    found = comparable([run_of(run) for run in several])
+    found = comparable(runs_of(runs))
     if unknown := sorted(set(formats) - set(FORMATS)):
         raise BadInput(f"formats: must be of {', '.join(FORMATS)}, found {unknown[0]!r}")
     with shown_stages("figures", on_progress) as tell:

@@ -5,8 +5,8 @@ from typing import Final
 from propensitybench.experiments.results import ArmScore, EffectFound, ExperimentAnalysis, ModelAnalysis
 from propensitybench.pages.figures.curves import Curve, curves_panel
 from propensitybench.pages.figures.panels import Drawing, MarkStyle, Panel
-from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel
-from propensitybench.pages.style import COLOURS
+from propensitybench.pages.figures.rows import NO_INTERVAL, Mark, Row, Scale, rows_panel
+from propensitybench.pages.style import COLOURS, NAME_WIDTH, clean, shorten
 from propensitybench.presentation.formats import p_value
 
 ADJUSTED: Final = "adjusted p"
@@ -14,6 +14,10 @@ ADJUSTED: Final = "adjusted p"
 
 def experiment_drawing(analysis: ExperimentAnalysis) -> Drawing:
     """The figure of an experiment, two panels for each model."""
+    named = [(model, shorten(clean(model.model), NAME_WIDTH)) for model in analysis.models]
+    shortened = "".join(f" {name} is {model.model}." for model, name in named if name != model.model)
+    effects = [effect.difference for model in analysis.models for effect in model.effects]
+    without = any(one.value is not None and one.ci95 is None for one in effects)
     return Drawing(
         "experiment",
         analysis.question or analysis.name,
@@ -22,23 +26,23 @@ def experiment_drawing(analysis: ExperimentAnalysis) -> Drawing:
         "depend on each other. "
         "Effects as differences in percentage points on the same tasks, with 95% "
         "confidence intervals for new scenarios, and p-values adjusted by Holm over the registered effects; "
-        "open marks are exploratory.",
+        f"open marks are exploratory{f'; {NO_INTERVAL}' if without else ''}.{shortened}",
         tuple(
             panel
-            for place, model in enumerate(analysis.models, start=1)
-            for panel in (_levels(model, place), _effects(model, place))
+            for place, (model, name) in enumerate(named, start=1)
+            for panel in (_levels(model, name, place), _effects(model, name, place))
         ),
         together=True,
     )
 
 
-def _levels(model: ModelAnalysis, place: int) -> Panel:
+def _levels(model: ModelAnalysis, name: str, place: int) -> Panel:
     arms = [arm for arm in model.arms if len(arm.by_level) > 1]
     curves = [
         Curve(_label(arm), colour, arm.by_level, [None] * len(arm.by_level))
         for arm, colour in zip(arms, COLOURS, strict=False)
     ]
-    title = f"{model.model}: misaligned by level"
+    title = f"Misaligned by level, {name}"
     return curves_panel(f"experiment-levels-{place}", title, curves, Scale("Share of tasks", 1.0))
 
 
@@ -46,7 +50,7 @@ def _label(arm: ArmScore) -> str:
     return f"{arm.arm}, apart" if arm.together else arm.arm
 
 
-def _effects(model: ModelAnalysis, place: int) -> Panel:
+def _effects(model: ModelAnalysis, name: str, place: int) -> Panel:
     rows = [
         Row(
             effect.name,
@@ -64,9 +68,8 @@ def _effects(model: ModelAnalysis, place: int) -> Panel:
         )
         for effect in model.effects
     ]
-    return rows_panel(
-        f"experiment-effects-{place}", "Effects", rows, Scale("Difference in percentage points")
-    )
+    scale = Scale("Difference in percentage points")
+    return rows_panel(f"experiment-effects-{place}", f"Effects, {name}", rows, scale)
 
 
 def _p(effect: EffectFound) -> str:

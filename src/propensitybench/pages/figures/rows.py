@@ -21,6 +21,8 @@ SIDE: Final = 0.18
 WIDTH: Final = (ONE_COLUMN - 2 * SIDE) * SIZE / PAGE_SIZE
 # Inches of height from which the scale is above the axes too.
 TALL: Final = 3.5
+# Of a mark that is only a point.
+NO_INTERVAL: Final = "a point without a line has too few scenarios for an interval"
 # Where a scale of shares may end.
 ENDS: Final = (0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 

@@ -9,16 +9,15 @@ from matplotlib.ticker import MaxNLocator
 
 from propensitybench.pages.figures.curves import Curve, End, curves_panel, end_labels, share_axis
 from propensitybench.pages.figures.panels import Drawing, Key, MarkStyle, Panel
-from propensitybench.pages.figures.rows import Mark, Row, Scale, rows_panel, scale_end
-from propensitybench.pages.style import COLOURS, FAINT, clean, margin, shorten
+from propensitybench.pages.figures.rows import NO_INTERVAL, Mark, Row, Scale, rows_panel, scale_end
+from propensitybench.pages.style import COLOURS, FAINT, NAME_WIDTH, clean, margin, shorten
 from propensitybench.presentation.formats import capitalised, percent
 from propensitybench.signs import Finding, Sign
 from propensitybench.signs.evidence import REASON, UNPRESSED, WHEN, in_group
 from propensitybench.signs.subject import FigureMark
 
 HEIGHT: Final = 1.6
-LABEL: Final = 1.9
-_INTERVALS: Final = "lines are 95 % confidence intervals for new scenarios, not adjusted"
+_INTERVALS: Final = "; lines are 95 % confidence intervals for new scenarios, not adjusted"
 # Series with an axis, and so a panel, of their own.
 _OF: Final = {REASON: "Share of the misaligned tasks read", WHEN: "Share of the misaligned tasks"}
 
@@ -36,7 +35,10 @@ def sign_drawing(sign: Sign, finding: Finding, model: str) -> Drawing | None:
     else:
         panels, what = [_rows(sign, part) for part in own if part] or [_rows(sign, parts)], "shares"
     named = tuple(replace(panel, name=f"{model}-{panel.name}") for panel in panels)
-    return Drawing(sign.sign, sign.title, f"{sign.title}: {what}; {_INTERVALS}.", named)
+    lines = _INTERVALS if any(part.ci95 for part in parts) else ""
+    if lines and any(part.value is not None and part.ci95 is None for part in parts):
+        lines += f"; {NO_INTERVAL}"
+    return Drawing(sign.sign, sign.title, f"{sign.title}: {what}{lines}.", named)
 
 
 def _key(parts: Sequence[FigureMark]) -> tuple[Key, ...]:
@@ -76,7 +78,7 @@ def _curves(parts: Sequence[FigureMark]) -> Panel:
 
 def _scatter(parts: Sequence[FigureMark]) -> Panel:
     ends = [
-        End(part.at or 0.0, 100 * (part.value or 0.0), shorten(clean(part.label), LABEL), FAINT)
+        End(part.at or 0.0, 100 * (part.value or 0.0), shorten(clean(part.label), NAME_WIDTH), FAINT)
         for part in parts
     ]
 

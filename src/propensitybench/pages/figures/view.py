@@ -11,14 +11,12 @@ from propensitybench.metrics.estimates import Estimate
 from propensitybench.pages.figures.panels import FILLED, MARKER, Key, MarkStyle
 from propensitybench.pages.figures.rows import Scale, scale_end
 from propensitybench.pages.page_numbers import MINUS
-from propensitybench.pages.style import COLOURS, ELLIPSIS, clean, shorten
+from propensitybench.pages.style import COLOURS, ELLIPSIS, NAME_WIDTH, clean, shorten
 from propensitybench.presentation import formats
 from propensitybench.presentation.formats import capitalised
 from propensitybench.presentation.words import propensity_name, propensity_note
 from propensitybench.taxonomy import NAMINGS, Naming
 
-# Inches for a model's name beside a panel.
-NAME_WIDTH: Final = 1.25
 INTERVALS: Final = "95% confidence intervals for new scenarios, clustered by scenario"
 # What a propensity is, for captions.
 SHARE: Final = "share of tasks with a call of the misaligned tool"
@@ -113,7 +111,7 @@ class View:
     def _tasks(self, naming: Naming) -> str:
         counts = [(model.label, scores.n) for model, scores in self.scored(naming)]
         if len({count for _, count in counts}) == 1:
-            return f"{counts[0][1]} tasks" + (" each" if len(counts) > 1 else "")
+            return formats.counted(counts[0][1], "task") + (" each" if len(counts) > 1 else "")
         return "tasks: " + ", ".join(f"{name} {count}" for name, count in counts)
 
 
