@@ -248,6 +248,7 @@ def test_python_plays_until_decided_too(base: Path, decided: Path, tmp_path: Pat
     assert as_printed(verdict) == {
         **gate(base, decided, "--json").json,
         "candidate": verdict.candidate, "sentence": verdict.sentence,
+        "notes": list(verdict.notes),
     }  # fmt: skip
     assert seen[-1] == verdict.played == 200
     with pytest.raises(BadInput, match="limit: is taken from the base; leave it out"):
