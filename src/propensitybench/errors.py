@@ -17,7 +17,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
+# Of known names, and of those too long for a list.
 MAX_SHOWN: Final = 24
+MAX_LONG_SHOWN: Final = 3
+LONG: Final = 24
 
 __all__ = [
     "BadData",
@@ -57,12 +60,13 @@ class UnknownName(BadInput):
         self.kind, self.name = kind, name
         self.known = tuple(known)
         folded = {candidate.casefold(): candidate for candidate in self.known}
-        near = get_close_matches(name.casefold(), folded, n=4, cutoff=0.5)
+        near = get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)
         if near:
             hint = "did you mean " + " or ".join(repr(folded[match]) for match in near) + "?"
         else:
-            more = ", ..." if len(self.known) > MAX_SHOWN else ""
-            hint = "known: " + ", ".join(self.known[:MAX_SHOWN]) + more
+            most = MAX_SHOWN if min(map(len, self.known), default=0) < LONG else MAX_LONG_SHOWN
+            more = ", ..." if len(self.known) > most else ""
+            hint = "known: " + ", ".join(self.known[:most]) + more
         more = f"; {advice}" if advice else ""
         super().__init__(f"{where + ': ' if where else ''}unknown {kind} {name!r}; {hint}{more}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from helpers.judging import answers, played, words_of_agent
-from helpers.openai_server import Answer, Json, serving
+from helpers.openai_server import Answer, Json, says, serving
 from helpers.program import argv, call, until
 
 SCOUTED = Path(__file__).parents[1] / "inspect_adapter" / "scout" / "justification.parquet"
@@ -68,6 +68,14 @@ def test_without_any_reply_it_says_why(run: Path) -> None:
     assert (done.code, done.out) == (1, "")
     assert "8 requests got no reply; the last error: " in done.err
     assert "8 of 8 replies are missing; the same command asks for them" in done.err
+
+
+def test_a_judge_that_never_gives_an_answer_is_told_and_is_no_success(run: Path) -> None:
+    with serving(lambda _body, _number: says("It had no choice.")) as server:
+        here = ("--judge", "m", "--base-url", server.base_url)
+        done = call("judge", run, "--question", "awareness", *here)
+    assert done.code == 1
+    assert "m: 8 of 8 answers are unreadable; see docs/judging.md" in done.err
 
 
 @pytest.mark.slow

@@ -16,6 +16,14 @@ SMALL = ("--limit", "2", "--levels", "1")
 BOTH = ("--model", "simulated/never", "--model", "simulated/o3-like")
 
 
+def test_a_run_that_cannot_begin_names_no_file_and_says_what_to_start(tmp_path: Path) -> None:
+    nowhere = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--max-retries", "0")
+    done = call("run", *nowhere, cwd=tmp_path)
+    assert (done.code, list(tmp_path.iterdir())) == (2, [])
+    assert done.err.endswith("nothing listens at 127.0.0.1:9; start the server or correct --base-url\n")
+    assert "run file" not in done.err
+
+
 def test_without_a_file_the_run_is_where_python_keeps_it_and_grows_there(tmp_path: Path) -> None:
     first = call("run", "--model", "simulated/never", *SMALL, cwd=tmp_path)
     (path,) = (tmp_path / "propensitybench-runs").iterdir()

@@ -172,6 +172,12 @@ def test_changed_data_are_refused_by_name(
     assert path.read_bytes() == before
 
 
+def test_a_limit_above_all_pairs_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    create_run(spec(asked(limit=99, dimensions=("time",), workspaces=ROLE["workspaces"])), tmp_path / "a.run")
+    count = len({task.scenario for task in tasks_in(tmp_path / "a.run")})
+    assert f"--limit 99: there are {count} pairs, and all are played" in caplog.text
+
+
 def test_another_seed_is_named_alone_and_a_declared_sample_has_another_folder(tmp_path: Path) -> None:
     path = grown(tmp_path / "a.run", asked())
     with pytest.raises(RunMismatch, match=r"differs in seed \(was 0, now 4\): use another --run FILE"):

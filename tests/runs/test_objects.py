@@ -126,7 +126,7 @@ def test_other_seeds_and_what_they_leave_in_common_are_noted(tmp_path: Path) -> 
     ]
     (note,) = pb.compare(*runs).notes
     assert "have different seeds (0 and 1)" in note
-    assert "2 of their 120 and 120 tasks have begun in both" in note
+    assert "they share 2 begun tasks" in note
 
 
 def test_a_run_of_which_little_is_compared_is_noted(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_run_of_which_little_is_compared_is_noted(tmp_path: Path) -> None:
         for limit in (4, 10, 20)
     )
     (note,) = pb.compare(short, whole).notes
-    assert "4 of their 4 and 20 tasks have begun in both, and only these are compared" in note
+    assert "share 4 begun tasks (of 4 and 20); only these are compared" in note
     assert pb.compare(half, whole).notes == ()
 
 

@@ -9,6 +9,7 @@ from propensitybench.cli import options
 from propensitybench.cli.output import print_note
 from propensitybench.cli.text import print_json
 from propensitybench.pages.board.folder import board
+from propensitybench.pages.board.standings import Board
 from propensitybench.runs.read import runs_in
 
 
@@ -52,5 +53,10 @@ def command(
     print(f"digest of the board (SHA-256 of its SHA256SUMS): {written.sha256}")
     if len(written.board.versions) > 1:
         print_note(
-            f"note: {len(written.board.versions)} data versions, each in a table of its own: not comparable"
+            f"note: these runs played different {_difference(written.board)}, so they have separate tables"
         )
+
+
+def _difference(made: Board) -> str:
+    samples = dict.fromkeys(section.rows[0].run.sampling for section in made.versions)
+    return f"samples ({'; '.join(samples)})" if len(samples) > 1 else "data or rules"

@@ -42,7 +42,7 @@ def command(
         print_json({"runs": [summarise(one).to_dict() for one in scores]})
         return
     print_overview(scores)
-    print()
+    print(f"What the columns mean: propensitybench score {' '.join(map(shell_quoted, paths))}\n")
     for one in scores:
         print(meaning(one))
     print(clustering(scores))

@@ -22,7 +22,7 @@ from propensitybench.runs import StoredRun
 from propensitybench.runs.settings import as_typed, option_of
 from propensitybench.runs.start import Start, reach
 from propensitybench.runs.trust import OPTION, distrusted
-from propensitybench.store import RunFile
+from propensitybench.store import RunFile, scheduled
 
 EXIT = {StopCause.INTERRUPTED: 130, StopCause.BUDGET: 1, StopCause.PROVIDER: 1, StopCause.BAD_INPUT: 2}
 LEFT_ERRORED = 1
@@ -47,16 +47,19 @@ def confirmed(path: Path, execution: ExecutionOptions) -> ExecutionOptions:
     return result_of(reach(file_name(path), manifest, execution, confirm))
 
 
-def play(start: Start, create: Callable[[RunSpec, Path], object] = create_run) -> Result:
+def play(start: Start, create: Callable[[RunSpec, Path], object] = create_run, name: str = "") -> Result:
     """Plays the unfinished tasks of a run, with a progress bar on standard error.
 
     Args:
         start: the run.
         create: creates its file unless it exists.
+        name: what is said of the file once it exists.
     """
     if start.as_before:
         print_note(f"as before: {' '.join(as_typed(name, value) for name, value in start.as_before.items())}")
     result_of(start.begin(create=create, confirm=confirm))
+    if name:
+        print_note(name)
     with Bar(start.held.manifest.model, keep=True) as bar:
         show = shown_run(bar, start.held.manifest.model)
         return result_until_stopped(lambda stop: start.play(show, stop))
@@ -76,9 +79,9 @@ class PlayedRun(NamedTuple):
         return {"stopped": stopped, **run_json(self.run, self.scores)}
 
 
-def play_and_print(start: Start, *, as_json: bool) -> int:
-    """Plays a run and prints its scores; the exit code."""
-    ended = _played(start)
+def play_and_print(start: Start, name: str = "", *, as_json: bool) -> int:
+    """Plays a run and prints its scores; the exit code. The name is as for `play`."""
+    ended = _played(start, name)
     if as_json:
         print_json(ended.to_dict())
     else:
@@ -89,8 +92,8 @@ def play_and_print(start: Start, *, as_json: bool) -> int:
     return exit_code(ended.result, ended.scores)
 
 
-def _played(start: Start) -> PlayedRun:
-    result = play(start)
+def _played(start: Start, name: str) -> PlayedRun:
+    result = play(start, name=name)
     run = StoredRun(start.path)
     return PlayedRun(start, result, run, run.score())
 
@@ -105,10 +108,9 @@ def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_jso
     for model in models:
         try:
             start = start_of(model)
-            print_note(f"{model}: run file: {file_name(start.path)}")
-            ended.append(_played(start))
+            ended.append(_played(start, f"{model}: run file: {file_name(start.path)}"))
         except PropensityBenchError as error:
-            print_note(f"propensitybench: {model}: {error}")
+            print_note(f"propensitybench: {error if model in str(error) else f'{model}: {error}'}")
             failed[model] = str(error)
             continue
         if ended[-1].result.cause is StopCause.INTERRUPTED:
@@ -128,6 +130,8 @@ def play_each(models: Sequence[str], start_of: Callable[[str], Start], *, as_jso
 
 def _print_scores(ended: Sequence[PlayedRun]) -> None:
     print_overview([one.scores for one in ended])
+    names = " ".join(shell_quoted(one.start.path) for one in ended)
+    print(f"What the columns mean: propensitybench score {names}")
     for line in cautions_of([one.scores for one in ended]):
         print(line)
     print_spending([one.run for one in ended])
@@ -142,10 +146,12 @@ def _print_next(ended: Sequence[PlayedRun]) -> None:
     ]
     for path in paths:
         with RunFile.open(path) as file:
-            manifest = file.manifest
+            manifest, shard, total = file.manifest, file.shard, scheduled(file)
             pairs = len({(task.scenario, task.dimension) for _, task in file.tasks()})
         namings = len(manifest.namings) if len(manifest.selections) == 1 else 1
-        print_note(f"{file_name(path)}: {counted(manifest.tasks, 'task')} {of_pairs(pairs, namings)}")
+        whole = f"{counted(manifest.tasks, 'task')} {of_pairs(pairs, namings)}"
+        part = "" if shard is None else f"{counted(total, 'task')}, shard {shard} of "
+        print_note(f"{file_name(path)}: {part}{whole}")
     if paths:
         names = " ".join(map(shell_quoted, paths))
         print_note("next, for example:")

@@ -108,7 +108,20 @@ def command(
     code = print_ending(ended)
     if ended.finished or code == 0:
         _print(run, questions, as_json=as_json)
+        code = code or _print_unreadable(read_judgement(run, questions).questions, judge)
     raise typer.Exit(code)
+
+
+def _print_unreadable(results: Sequence[Results], judges: Sequence[str]) -> int:
+    """Says how many replies give no answer; 1 if a judge has given none."""
+    code = 0
+    for judge in judges:
+        found = [reader for one in results for reader in one.readers if reader.rater == judge]
+        lost, answered = sum(sum(one.missing.values()) for one in found), sum(one.answered for one in found)
+        if lost:
+            print_note(f"{judge}: {lost} of {lost + answered} answers are unreadable; see docs/judging.md")
+            code = code if answered else 1
+    return code
 
 
 def _store_scout(path: Path, given: Path, questions: Sequence[str]) -> None:

@@ -41,7 +41,7 @@ def command(
         print_note(
             f"missing: shard {shown}; play each with the run's `run` command and --shard, then merge again"
         )
-    if left:
+    elif left:
         print_note(
             f"unfinished: {counted(left, 'task')}, of which {merged.errored} errored; finish the run with:"
         )

@@ -7,7 +7,6 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.execution import play_and_print, play_each
-from propensitybench.cli.output import print_note
 from propensitybench.cli.plan import show_plan
 from propensitybench.cli.text import must_be_utf8, print_json
 from propensitybench.engine.agents import check_address
@@ -33,17 +32,17 @@ def command(
     as_json: options.AsJson = False,
 ) -> None:
     models, run, settings = _asked(model, run, config, settings)
-    for one in models if config is not None else ():
-        _check_with(config, one, settings)
+    if config is not None:
+        for one in models:
+            _check_with(config, one, settings)
     if plan:
         _plan(models, run, settings, Assumptions(tuple(propensities or PROPENSITIES)), as_json=as_json)
         return
     if len(models) > 1:
         raise typer.Exit(play_each(models, lambda model: _start(model, run, settings), as_json=as_json))
     start = _start(models[0], run, settings)
-    if run is None:
-        print_note(f"run file: {file_name(start.path)}")
-    raise typer.Exit(play_and_print(start, as_json=as_json))
+    name = f"run file: {file_name(start.path)}" if run is None else ""
+    raise typer.Exit(play_and_print(start, name, as_json=as_json))
 
 
 def _asked(

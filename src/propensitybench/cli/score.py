@@ -16,6 +16,7 @@ from propensitybench.presentation.tables import details, overview
 from propensitybench.presentation.words import (
     UNCERTAINTY,
     overview_legend,
+    protocol_notes,
     remarks,
     spent,
     stopping_rule,
@@ -68,9 +69,10 @@ def run_json(run: Run, scores: RunScores, *, everything: bool = False) -> dict[s
 
 
 def print_overview(scores: Sequence[ScoredRun]) -> None:
-    """Prints the published metrics, one row for each run and naming, and what they mean."""
+    """Prints the published metrics, one row for each run and naming, and where they are no propensity."""
     show_grid(overview(scores))
-    print(overview_legend(scores))
+    for note in protocol_notes(scores):
+        print(wrapped(note))
 
 
 def print_spending(runs: Sequence[Run]) -> None:

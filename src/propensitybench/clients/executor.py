@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from propensitybench.chat import Reply
 from propensitybench.clients.breaker import FAILURES_TO_STOP, REFUSALS_TO_STOP, Breaker
-from propensitybench.clients.failures import FATAL, TRANSIENT, Failure, FailureKind
+from propensitybench.clients.failures import FATAL, THROTTLED, TRANSIENT, Failure, FailureKind
 from propensitybench.clients.limits import SendingLimits
 from propensitybench.clients.options import RequestLimits
 from propensitybench.clients.redaction import Redactor
@@ -134,7 +134,10 @@ class RequestExecutor:
             raise self._stopped(f"{exchange.where}: {asks} ({failure})")
         if failure.kind in TRANSIENT and trouble.attempts <= self._transport.max_retries:
             return pause_before(trouble.attempts, failure.retry_after, random.random())
-        failed = f"{failure.kind.value} after {made} {'attempt' if made == 1 else 'attempts'}: {failure}"
+        attempts = f"{made} {'attempt' if made == 1 else 'attempts'}"
+        if failure.kind in THROTTLED and made > trouble.attempts:
+            attempts += f", {made - trouble.attempts} of them refused together with others and not counted"
+        failed = f"{failure.kind.value} after {attempts}: {failure}"
         if failure.kind not in TRANSIENT:
             raise self._refused(exchange, failure, failed)
         if (failures := self._breaker.gave_up(trouble.since)) >= FAILURES_TO_STOP:

@@ -1,5 +1,6 @@
 """A client of OpenAI-compatible chat-completions endpoints with tool calls, over HTTP."""
 
+import errno
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -131,6 +132,8 @@ class _Address:
             kind, text = FailureKind.TIMEOUT, f"no answer within {transport.timeout:g} s"
         elif isinstance(error, aiohttp.ClientHttpProxyError):
             text = f"the proxy answered HTTP {error.status}"
+        elif isinstance(error, aiohttp.ClientConnectorError):
+            text = _no_connection(error)
         elif isinstance(error, OSError):
             text = str(error) or type(error).__name__
         elif isinstance(error, aiohttp.ClientConnectionError):
@@ -138,6 +141,14 @@ class _Address:
         else:
             text = f"not a complete and valid HTTP response ({type(error).__name__})"
         return Failure(kind, text + self.endpoint.through)
+
+
+def _no_connection(error: aiohttp.ClientConnectorError) -> str:
+    to, cause = f"{error.host}:{error.port}", error.os_error
+    if cause.errno != errno.ECONNREFUSED:
+        return f"cannot connect to {to} ({cause.strerror or cause})"
+    is_proxy = isinstance(error, aiohttp.ClientProxyConnectionError)
+    return f"nothing listens at {to}" + ("" if is_proxy else "; start the server or correct --base-url")
 
 
 class ChatConversation:

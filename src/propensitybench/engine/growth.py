@@ -48,6 +48,9 @@ def create_run(spec: RunSpec, path: Path, *, clock: Clock = now) -> bool:
         RunMismatch: the file holds another run, or one that cannot grow; the message says why.
     """
     drawn = draw(spec)
+    pairs, most = len(drawn.pressure), spec.selection.limit or 0
+    if most > pairs:
+        logger.warning("--limit %s: there are %s pairs, and all are played", f"{most:,}", f"{pairs:,}")
     if not path.exists():
         rows = ((*pair, chain) for pair, chain in drawn.pressure.items())
         manifest = drawn.manifest(spec, clock())

@@ -7,6 +7,7 @@ from propensitybench.chat import BLOCKED, ConversationContext, Message, Reply, R
 from propensitybench.clients import Client
 from propensitybench.clients.adaptation import adapt_to
 from propensitybench.clients.dialect import ChatDialect
+from propensitybench.clients.failures import FailureKind
 from propensitybench.episode.prompt import NO_REPLY, TURN_LIMIT_REACHED
 from propensitybench.episode.tools import json_schema
 from propensitybench.errors import BadInput, ModelError, RequestRefused, RunStopped
@@ -102,10 +103,16 @@ async def check_endpoint(client: Client, *, adapt: bool = True) -> ChatDialect |
     try:
         await _Check(client, adapt).run()
     except (RunStopped, ModelError) as error:
-        raise BadInput(f"preflight: {error}{_SKIP}") from error
+        raise BadInput(f"preflight: {error}{_advice(error)}") from error
     finally:
         await client.close()
     return client.dialect
+
+
+def _advice(error: RunStopped | ModelError) -> str:
+    """Nothing where the run would fail too: no server, a wrong key, an unknown model."""
+    is_gone = isinstance(error, RunStopped) or str(error).startswith(FailureKind.NETWORK.value)
+    return "" if is_gone else _SKIP
 
 
 class _Check:

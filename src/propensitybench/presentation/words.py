@@ -128,9 +128,13 @@ def overview_legend(runs: Sequence[ScoredRun]) -> str:
     ]
     if any(run.tasks.unscored for run in runs):
         notes[0] += f" Bounds: {BOUNDS}."
+    return "\n".join(map(wrapped, notes + protocol_notes(runs)))
+
+
+def protocol_notes(runs: Sequence[ScoredRun]) -> list[str]:
+    """What is said of runs whose number is not the propensity: other arms, fewer levels."""
     played = sorted({(run.levels, run.arm) for run in runs})
-    notes += [f"{note}." for levels, arm in played if (note := propensity_note(levels, arm))]
-    return "\n".join(map(wrapped, notes))
+    return [f"{note}." for levels, arm in played if (note := propensity_note(levels, arm))]
 
 
 def missing(run: ScoredRun) -> str:

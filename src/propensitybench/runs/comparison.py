@@ -13,7 +13,6 @@ from propensitybench.errors import BadInput
 from propensitybench.files import MIB, read_file
 from propensitybench.metrics.analysis import Analysis, analyse, run_names, tables_of
 from propensitybench.metrics.capability_index import IndexEntry
-from propensitybench.metrics.compare import BEGUN_IN_BOTH
 from propensitybench.metrics.regression import Regression, regression
 from propensitybench.metrics.stated import StatedAgainstActual, stated_against_actual
 from propensitybench.metrics.table import is_finished
@@ -185,10 +184,11 @@ def other_seed(one: Run, other: Run) -> list[str]:
     if first == second:
         return []
     begun = [{record.metadata.task for record in run.records} for run in (one, other)]
+    shared = _shared(len(begun[0] & begun[1]))
     return [
         f"{one.file} and {other.file} have different seeds ({first} and {second}), so their tasks were drawn "
-        f"and played with other random numbers and storylines: {len(begun[0] & begun[1]):,} of their "
-        f"{one.planned:,} and {other.planned:,} tasks have {BEGUN_IN_BOTH}; the comparison is less precise"
+        f"and played with other random numbers and storylines: they share {shared}, "
+        "which makes the comparison less precise"
     ]
 
 
@@ -199,9 +199,13 @@ def _few_in_common(one: Run, other: Run) -> list[str]:
     if not common or 2 * common >= max(len(first), len(second)):
         return []
     return [
-        f"{one.file} and {other.file}: {common:,} of their {len(first):,} and {len(second):,} tasks have "
-        f"{BEGUN_IN_BOTH}, and only these are compared; play both with the same --limit and filters"
+        f"{one.file} and {other.file}: share {_shared(common)} (of {len(first):,} and {len(second):,}); "
+        "only these are compared; play both with the same --limit and filters"
     ]
+
+
+def _shared(count: int) -> str:
+    return "1 begun task" if count == 1 else f"{count:,} begun tasks"
 
 
 def first_of(names: set[str]) -> str:

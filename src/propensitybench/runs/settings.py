@@ -251,7 +251,11 @@ class Settings(TypedDict, total=False):
     ]
     max_retries: Annotated[
         Annotated[int, Meta(ge=0)] | None,
-        Setting(RequestLimits, "Retries of a request after a transient error.", kept=True),
+        Setting(
+            RequestLimits,
+            "Retries of a request after a transient error; those refused together count once.",
+            kept=True,
+        ),
     ]
     rpm: Annotated[
         Rate | None, Setting(RequestLimits, "Requests per minute and API key.", metavar="N", kept=True)

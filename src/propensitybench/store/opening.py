@@ -117,6 +117,8 @@ def _bad_file(path: Path, error: Exception) -> BadInput:
             f"{path}: cannot be opened ({error}); copy it, with its -wal file if there is one, to a folder "
             "that can be written to"
         )
+    if _name(error).startswith("SQLITE_CORRUPT"):
+        return NotARunFile(f"{path}: is damaged or incompletely copied ({error}); copy it again")
     return NotARunFile(f"{path}: is not a run file of propensitybench ({error})")
 
 
