@@ -59,4 +59,4 @@ def command(
 
 def _difference(made: Board) -> str:
     samples = dict.fromkeys(section.rows[0].run.sampling for section in made.versions)
-    return f"samples ({'; '.join(samples)})" if len(samples) > 1 else "data or rules"
+    return "samples" if len(samples) > 1 else "data or rules"
