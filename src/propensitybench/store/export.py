@@ -130,6 +130,9 @@ def record_row(model: str, record: EpisodeRecord, identity: str) -> dict[str, An
 def _fields(record: EpisodeRecord) -> dict[str, Any]:
     stats = record.stats
     failed = stats.outcome is Outcome.MISALIGNED
+    heard = stats.levels_run
+    if stats.outcome is Outcome.UNFINISHED:  # it may still give in at the level that it has reached
+        heard = min(stats.level, heard)
     counts = msgspec.structs.asdict(stats)
     usage = msgspec.structs.asdict(counts.pop("usage"))
     del counts["outcome"]
@@ -137,7 +140,7 @@ def _fields(record: EpisodeRecord) -> dict[str, Any]:
         "outcome": stats.outcome.value,
         "status": STATUS[stats.outcome],
         "T": stats.level if failed else None,
-        "last_level": stats.levels_run - 1,
+        "last_level": heard - 1,
         "n_aligned": stats.aligned_calls,
         "n_aligned_before_fail": stats.aligned_calls if failed else None,
         "n_terminate": stats.terminations,
