@@ -149,7 +149,7 @@ def test_slurm_requeues_what_was_stopped_and_merges(world: World) -> None:
         merging = {"RESULTS": str(world.shared), "TMPDIR": str(world.tmp)}
         code, out = world.run(["bash", script], merging)
         assert code == 0, out
-        assert "submit.sh with the same options continues them" in out
+        assert "submit.sh with the same options continues the run" in out
         assert "resume" not in out
         world.answers = 10**9
         for process in [element(world, job, index, attempt=2) for index in range(SHARDS)]:

@@ -68,7 +68,7 @@ def test_from_the_design_to_the_page(folder: Path) -> None:
     assert report.out == "page/index.html\n"
     page = (folder / "page" / "index.html").read_text(encoding="utf-8")
     assert done.json["digest"] in page
-    assert not re.search(r"(src|href)=\"(?!data:|#)", page)
+    assert not re.search(r"src=\"(?!data:)|(src|href)=\"(\w+:)?//", page), "nothing is loaded from elsewhere"
     assert json.loads((folder / "page" / "analysis.json").read_text(encoding="utf-8")) == done.json
 
 
