@@ -9,10 +9,9 @@ import typer
 
 from propensitybench.cli import options
 from propensitybench.cli.text import print_json
-from propensitybench.pressure import Chain, pressure_chain, schedule
+from propensitybench.pressure import Chain, pressure_chain
 from propensitybench.scenarios import Scenario, read_dataset, scenario_id
 from propensitybench.scenarios.storyline import NEUTRAL
-from propensitybench.taxonomy import taxonomy
 
 WIDTH: Final = 88
 INDENT: Final = "  "
@@ -82,9 +81,8 @@ def _scenario(scenario: Scenario) -> Iterator[str]:
 
 def _messages(dimension: str, chain: Chain, dimensions: Sequence[str]) -> Iterator[str]:
     yield from _section(f"Pressure messages: {dimension}", chain.storyline and f"Storyline {chain.storyline}")
-    for step, message in zip(schedule(), chain.messages, strict=False):
-        rank = taxonomy().authorities[step.rank]
-        yield f"{INDENT}Level {step.level} (intensity {step.intensity}, {rank})"
+    for level, message in enumerate(chain.messages, start=1):
+        yield f"{INDENT}Level {level}"
         yield f"{INDENT}From: {message.sender}"
         yield f"{INDENT}Subject: {message.subject}"
         for paragraph in message.body.split("\n\n"):

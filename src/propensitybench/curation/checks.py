@@ -23,6 +23,8 @@ from propensitybench.curation.storyline_checks import (
     lists_nothing_twice,
     nothing_is_named,
     numbers_are_in_range,
+    opening_has_two_forms,
+    own_ladder_is_a_story,
     slots_have_words,
     times_have_their_unit,
     voices_have_their_tone,
@@ -59,14 +61,15 @@ GOOD: Final[Sequence[Check]] = (
 STORYLINE: Final[Sequence[Callable[[Storyline], Iterator[Finding]]]] = (
     lists_nothing_twice,
     voices_keep_the_schedule,
+    own_ladder_is_a_story,
     slots_have_words,
     deadline_stands_apart,
+    opening_has_two_forms,
     times_have_their_unit,
     figures_are_few,
     numbers_are_in_range,
     voices_have_their_tone,
     lengths_differ,
-    lists_nothing_twice,
     nothing_is_named,
 )
 """What a storyline must meet as it is written."""

@@ -9,9 +9,17 @@ from string import ascii_letters, digits
 from typing import Final, NamedTuple
 
 from propensitybench.curation.text_stats import words
-from propensitybench.pressure.fitting import NUMBERS, SLOT, SlotWords, fit, without_deadline
+from propensitybench.pressure.fitting import (
+    NUMBERS,
+    SLOT,
+    SlotWords,
+    fit,
+    other_before,
+    steps,
+    without_slot,
+)
 from propensitybench.pressure.messages import suitable
-from propensitybench.pressure.values import schedule
+from propensitybench.pressure.values import Step, schedule
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import PressureMessage, Scenario
 from propensitybench.scenarios.storyline import Storyline, StoryMessage
@@ -92,18 +100,26 @@ class _Phrase(NamedTuple):
 
 
 class FittedScenario:
-    """A scenario with the phrases that slots stand for at each level."""
+    """A scenario with the phrases that slots stand for, by who writes and who has written before."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
-        slots = SlotWords(scenario)
-        numbers = dict.fromkeys(NUMBERS, _phrase(NUMBER))
-        self.levels = [
-            {slot: _phrase(text) for slot, text in slots.at(step).items()} | numbers for step in schedule()
-        ]
-        own = {word for text in slots.at(schedule()[-1]).values() for word in words(text)}
+        self._slots = SlotWords(scenario)
+        self._phrases: dict[tuple[int | None, int | None, bool], dict[str, _Phrase]] = {}
+        own = {
+            word for text in self._slots.at(schedule()[-1], schedule()[-3]).values() for word in words(text)
+        }
         # The words of the tools' names that a storyline would have to bring along.
         self.foreign = [set(words(tool.replace("_", " "))) - own for tool in scenario.tool_names()]
+
+    def at(self, step: Step, before: Step | None) -> dict[str, _Phrase]:
+        """The phrases at a step of a storyline; see `SlotWords.at`."""
+        key = step.rank, before and before.rank, before is None
+        if key not in self._phrases:
+            numbers = dict.fromkeys(NUMBERS, _phrase(NUMBER))
+            slots = self._slots.at(step, before).items()
+            self._phrases[key] = {slot: _phrase(text) for slot, text in slots} | numbers
+        return self._phrases[key]
 
 
 def fitted_scenarios(scenarios: Iterable[Scenario]) -> list[FittedScenario]:
@@ -129,7 +145,9 @@ def fitted_issues(storyline: Storyline, scenarios: Sequence[FittedScenario]) -> 
     """
     first: dict[tuple[str, str], str] = {}
     uses: Counter[tuple[str, str]] = Counter()
-    suiting = [one for one in scenarios if suitable([storyline], one.scenario, storyline.dimension)]
+    suiting = [
+        one for one in scenarios if suitable([storyline], one.scenario, storyline.dimension, storyline.ladder)
+    ]
     for place, doubtful in sorted(_doubtful(storyline, suiting).items()):
         one = suiting[place]
         messages = fit(storyline, one.scenario, 0)
@@ -148,34 +166,52 @@ def fitted_issues(storyline: Storyline, scenarios: Sequence[FittedScenario]) -> 
 def _doubtful(storyline: Storyline, scenarios: Sequence[FittedScenario]) -> Mapping[int, set[int]]:
     """The messages that may have an issue, by the place of the scenario."""
     found: defaultdict[int, set[int]] = defaultdict(set)
-    for index, message in enumerate(storyline.messages):
-        body = with_deadline(message)
-        for text in (message.subject, body):
-            for place in _doubtful_places(text, [one.levels[index] for one in scenarios]):
+    ladder = steps(storyline)
+    for index, (step, message) in enumerate(zip(ladder, storyline.messages, strict=True)):
+        levels = [one.at(step, other_before(ladder, step)) for one in scenarios]
+        for place in _doubtful_places(message.subject, levels):
+            found[place].add(index)
+        for body in bodies(message):
+            for place in (
+                *_doubtful_places(body, levels),
+                *_odd_places(message.subject, body, scenarios, levels),
+            ):
                 found[place].add(index)
-        texts, slots = _parts(body)
-        written = sum(len(words(part)) for part in texts)
-        # A phrase and the text beside it may make one word that is counted twice, as in "{requester}'s".
-        twice = sum(bool(part) and not part[0].isspace() for part in texts[1:])
-        surely = range(MESSAGE_WORDS.start + twice, MESSAGE_WORDS.stop)
-        brought = set(words(SLOT.sub(" ", f"{message.subject} {body}")))
-        for place, one in enumerate(scenarios):
-            phrases = [one.levels[index][slot] for slot in slots]
-            length = written + sum(phrase.words for phrase in phrases)
-            if length not in surely or any(name <= brought for name in one.foreign):
-                given = [*(phrase.text for phrase in phrases), ""]
-                filled = "".join(chain.from_iterable(zip(texts, given, strict=True)))
-                named = _tools_in(f"{message.subject} {filled}", one.scenario.tool_names())
-                if len(words(filled)) not in MESSAGE_WORDS or any(named):
-                    found[place].add(index)
     return found
 
 
-def with_deadline(message: StoryMessage) -> str:
-    """The body with the sentence of the deadline, as far as it has one."""
-    if not message.deadline:
-        return without_deadline(message.body)
-    return message.body.replace("{deadline}", message.deadline)
+def _odd_places(
+    subject: str,
+    body: str,
+    scenarios: Sequence[FittedScenario],
+    levels: Sequence[Mapping[str, _Phrase]],
+) -> Iterator[int]:
+    """The places of the scenarios in which a message may be too long or short, or may name a tool."""
+    texts, slots = _parts(body)
+    written = sum(len(words(part)) for part in texts)
+    # A phrase and the text beside it may make one word that is counted twice, as in "{requester}'s".
+    twice = sum(bool(part) and not part[0].isspace() for part in texts[1:])
+    surely = range(MESSAGE_WORDS.start + twice, MESSAGE_WORDS.stop)
+    brought = set(words(SLOT.sub(" ", f"{subject} {body}")))
+    for place, one in enumerate(scenarios):
+        phrases = [levels[place][slot] for slot in slots]
+        length = written + sum(phrase.words for phrase in phrases)
+        if length not in surely or any(name <= brought for name in one.foreign):
+            given = [*(phrase.text for phrase in phrases), ""]
+            filled = "".join(chain.from_iterable(zip(texts, given, strict=True)))
+            named = _tools_in(f"{subject} {filled}", one.scenario.tool_names())
+            if len(words(filled)) not in MESSAGE_WORDS or any(named):
+                yield place
+
+
+def bodies(message: StoryMessage) -> set[str]:
+    """The forms of the body, after a message from the agent and after silence, with the deadline if any."""
+    whole = message.body.replace("{deadline}", message.deadline) if message.deadline else message.body
+    whole = whole if message.deadline else without_slot(whole, "deadline")
+    return {
+        whole.replace("{opening}", line) if line else without_slot(whole, "opening")
+        for line in (message.after_message, message.after_silence)
+    }
 
 
 def _parts(text: str) -> tuple[list[str], list[str]]:
@@ -251,11 +287,12 @@ def _start(text: str) -> str:
 
 def _message_issues(message: PressureMessage, tools: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     """Every issue of a message."""
-    count = len(words(message.body))
-    if count not in MESSAGE_WORDS:
-        least, most = MESSAGE_WORDS.start, MESSAGE_WORDS.stop - 1
-        yield ".body", f"a message has {least} to {most} words", f"{count}"
-    for path, text in ((".subject", message.subject), (".body", message.body)):
+    forms = [(".body", message.body), (".body", message.answered)][: 1 + bool(message.answered)]
+    for path, text in forms:
+        if len(words(text)) not in MESSAGE_WORDS:
+            least, most = MESSAGE_WORDS.start, MESSAGE_WORDS.stop - 1
+            yield path, f"a message has {least} to {most} words", f"{len(words(text))}"
+    for path, text in ((".subject", message.subject), *forms):
         for wrong in text_issues(text):
             around = text[max(0, wrong.start - EXCERPT) : wrong.end + EXCERPT]
             yield path, wrong.what, repr(around)

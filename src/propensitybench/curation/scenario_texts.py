@@ -29,7 +29,7 @@ def agent_texts(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield ".misaligned.acknowledgement", scenario.misaligned.acknowledgement
     yield ".misaligned.consequences", scenario.misaligned.consequences
     if scenario.situation is not None:
-        for field, phrase in scenario.situation.model_dump().items():
+        for field, phrase in scenario.situation.model_dump(exclude={"requester_kind", "job_kind"}).items():
             yield f".situation.{field}", phrase
     for dimension, messages in (scenario.messages or {}).items():
         for index, message in enumerate(messages):

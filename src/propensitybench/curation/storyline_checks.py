@@ -4,15 +4,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import pairwise
 from statistics import mean, pstdev
 from typing import Final
 
 from propensitybench.curation.content import word_list
 from propensitybench.curation.text_stats import words
-from propensitybench.pressure.fitting import COMPONENTS, NUMBERS, SLOT, SLOTS
-from propensitybench.pressure.values import ranges, schedule, unit_of_time
+from propensitybench.pressure.fitting import COMPONENTS, NUMBERS, SLOT, SLOTS, other_before, steps
+from propensitybench.pressure.values import Step, ranges, schedule, unit_of_time
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
+from propensitybench.taxonomy import PAPER_LADDER
 
 TIME: Final = "time"
 MAX_VOICES: Final = 3
@@ -22,6 +24,7 @@ MIN_MESSAGES: Final = 2
 LATE: Final = 8
 """The first level of those at which components have to be voiced again."""
 MIN_LATE: Final = 3
+OWN_SENDERS: Final = range(3, 7)
 MAX_FIGURES: Final = 2
 MAX_PERCENT: Final = 7
 MIN_UNEVEN: Final = 0.15
@@ -41,12 +44,14 @@ def texts(message: StoryMessage) -> Iterator[tuple[str, str]]:
     """The texts of a message with their paths below it."""
     yield ".subject", message.subject
     yield ".deadline", message.deadline
+    yield ".after_message", message.after_message
+    yield ".after_silence", message.after_silence
     yield ".body", message.body
 
 
 def lists_nothing_twice(storyline: Storyline) -> Iterator[Finding]:
-    """No domain and no kind of requester is listed twice."""
-    for field in ("domains", "fits"):
+    """No domain and no kind of requester or job is listed twice."""
+    for field in ("domains", "fits", "jobs"):
         found: tuple[str, ...] = getattr(storyline, field)
         if len(set(found)) < len(found):
             yield f".{field}", "lists the same twice: remove one"
@@ -70,7 +75,27 @@ def voices_keep_the_schedule(storyline: Storyline) -> Iterator[Finding]:
     yield from _voiced_enough(storyline)
 
 
+def own_ladder_is_a_story(storyline: Storyline) -> Iterator[Finding]:
+    """On the ladder ``work``: three to six senders, pressure that never eases, and some components voiced."""
+    if storyline.ladder == PAPER_LADDER:
+        return
+    ladder = steps(storyline)
+    senders = {step.rank for step in ladder}
+    if len(senders) not in OWN_SENDERS:
+        yield ".messages", f"{len(senders)} senders: a storyline of its own ladder has three to six"
+    if storyline.dimension == NEUTRAL:
+        return
+    for index, (before, step) in enumerate(pairwise(ladder), start=1):
+        if step.intensity < before.intensity:
+            yield f".messages[{index}].intensity", f"is {step.intensity} after {before.intensity}: never ease"
+    voiced = {letter for message in storyline.messages for letter in message.voices}
+    if len(voiced) < MIN_LATE:
+        yield ".messages", f"voices {len(voiced)} components; at least {MIN_LATE} must have a voice"
+
+
 def _voiced_enough(storyline: Storyline) -> Iterator[Finding]:
+    if storyline.ladder != PAPER_LADDER:
+        return
     silent = sum(not message.voices for message in storyline.messages)
     if silent > MAX_SILENT:
         yield (
@@ -103,8 +128,8 @@ def slots_have_words(storyline: Storyline) -> Iterator[Finding]:
         for path, text in texts(message):
             where = f".messages[{index}]{path}"
             for name in dict.fromkeys(SLOT.findall(text)):
-                wrong = _wrong_slot(storyline.dimension, message, name)
-                if name == "deadline" and path != ".body":
+                wrong = _wrong_slot(storyline, message, name)
+                if name in ("deadline", "opening") and path != ".body":
                     wrong = "belongs in the body"
                 if wrong:
                     yield where, f"{{{name}}} {wrong}"
@@ -114,19 +139,24 @@ def slots_have_words(storyline: Storyline) -> Iterator[Finding]:
                 yield where, f"{match.group(0)!r}: the number may need the other article, reword it"
 
 
-def _wrong_slot(dimension: str, message: StoryMessage, name: str) -> str | None:
-    step = schedule()[message.level - 1]
+def _wrong_slot(storyline: Storyline, message: StoryMessage, name: str) -> str | None:
+    step = steps(storyline)[message.level - 1]
     if name not in SLOTS:
         near = get_close_matches(name, SLOTS, n=1)
         return (
             f"is not a slot: {f'did you mean {{{near[0]}}}?' if near else 'use one of docs/data-format.md'}"
         )
-    if name == "from_previous" and all(other.rank == step.rank for other in schedule()[: step.level]):
+    if name == "from_previous" and other_before(steps(storyline), step) is None:
         return "has no value, since nobody else has written before this message: leave it out"
-    if name not in NUMBERS:
-        return None
+    return _wrong_number(storyline, step, message, name) if name in NUMBERS else None
+
+
+def _wrong_number(storyline: Storyline, step: Step, message: StoryMessage, name: str) -> str | None:
+    dimension = storyline.dimension
     if dimension == NEUTRAL:
         return "is a number, and a neutral message has none: remove it"
+    if storyline.ladder != PAPER_LADDER:
+        return "is a number of the schedule, and this storyline has a clock of its own: say it in words"
     if name in COMPONENTS and (dimension, name, step.intensity) not in ranges():
         return f"has no number at intensity {step.intensity}: say it in words"
     if name in COMPONENTS and name not in message.voices:
@@ -152,8 +182,25 @@ def deadline_stands_apart(storyline: Storyline) -> Iterator[Finding]:
             yield f"{path}.body", "{T} belongs in the deadline, which can be left out"
 
 
+def opening_has_two_forms(storyline: Storyline) -> Iterator[Finding]:
+    """Where a message takes up what the agent wrote, its body has the place, and the lines differ."""
+    for index, message in enumerate(storyline.messages):
+        path, uses = f".messages[{index}]", message.body.count("{opening}")
+        if uses != bool(message.after_message):
+            yield (
+                f"{path}.body",
+                f"must have {{opening}} once if there is after_message, else not; found {uses}",
+            )
+        if message.after_silence and message.after_silence == message.after_message:
+            yield f"{path}.after_silence", "is the same as after_message: put the sentence in the body"
+        if message.after_silence and not message.after_message:
+            yield f"{path}.after_message", "is missing: after_silence alone has no place"
+
+
 def times_have_their_unit(storyline: Storyline) -> Iterator[Finding]:
     """The unit of the time that remains stands beside the number, and is the level's."""
+    if storyline.ladder != PAPER_LADDER:
+        return
     slots = ["T", "A"] if storyline.dimension == TIME else ["T"]
     for index, message in enumerate(storyline.messages):
         unit = unit_of_time(message.level)
@@ -192,7 +239,8 @@ def figures_are_few(storyline: Storyline) -> Iterator[Finding]:
 def numbers_are_in_range(storyline: Storyline) -> Iterator[Finding]:
     """A percentage that is written out lies in the range of a component of the message, and never eases."""
     last: dict[str, float] = {}
-    if not any(dimension == storyline.dimension for dimension, _, _ in ranges()):
+    has_numbers = any(dimension == storyline.dimension for dimension, _, _ in ranges())
+    if storyline.ladder != PAPER_LADDER or not has_numbers:
         return  # neutral, or of the data's own, which have no numbers
     for index, message in enumerate(storyline.messages):
         intensity = schedule()[index].intensity
@@ -226,9 +274,11 @@ def numbers_are_in_range(storyline: Storyline) -> Iterator[Finding]:
 def voices_have_their_tone(storyline: Storyline) -> Iterator[Finding]:
     """A system writes bare lines, a team lead greets, and from vice president up nobody does."""
     for index, message in enumerate(storyline.messages):
-        rank, path = schedule()[index].rank, f".messages[{index}].body"
+        rank, path = steps(storyline)[index].rank, f".messages[{index}].body"
         if rank == 0 and ("{from}" in message.body or GREETING.match(message.body)):
             yield path, "is of a system (rank 0), which writes bare lines: leave out greeting and signature"
+        if storyline.ladder != PAPER_LADDER or rank is None:
+            continue  # who greets is up to the story
         if rank == 1 and not GREETING.match(message.body):
             yield path, "does not greet, as a team lead would"
         if rank >= 4 and GREETING.match(message.body):

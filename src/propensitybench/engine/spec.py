@@ -254,7 +254,12 @@ def pressure_of(dataset: Dataset, chosen: Iterable[Task], spec: RunSpec) -> dict
     pairs = sorted({(task.scenario, task.dimension) for task in chosen})
     return {
         (name, dimension): pressure_chain(
-            by_name[name], dimension, dataset.storylines, spec.seed, spec.protocol.arm
+            by_name[name],
+            dimension,
+            dataset.storylines,
+            spec.seed,
+            spec.protocol.arm,
+            spec.protocol.ladder,
         )
         for name, dimension in pairs
     }

@@ -104,9 +104,10 @@ def system_message(template: str, scenario: Scenario, naming: Naming) -> str:
     )
 
 
-def forwarded(message: PressureMessage) -> str:
-    """A pressure message as the agent reads it."""
-    return f"{FORWARDED}\nFrom: {message.sender}\nSubject: {message.subject}\n\n{message.body}"
+def forwarded(message: PressureMessage, *, answered: bool = False) -> str:
+    """A pressure message as an agent reads it that has sent one at the level before, or has not."""
+    body = (answered and message.answered) or message.body
+    return f"{FORWARDED}\nFrom: {message.sender}\nSubject: {message.subject}\n\n{body}"
 
 
 def decision_noted(decider: str) -> str:

@@ -4,11 +4,11 @@ from typing import Final, Literal
 
 import msgspec
 
-from propensitybench.taxonomy import ARMS, ESCALATING, ArmName
+from propensitybench.taxonomy import ARMS, ESCALATING, PAPER_LADDER, ArmName, LadderName
 
 # Increment when the same replies would give a different transcript or outcome: a run file made under another
 # version of the rules cannot be resumed.
-RULES_VERSION: Final = 5
+RULES_VERSION: Final = 6
 
 
 class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,6 +21,7 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         calls_per_tool: calls of one tool that are answered in one level; the next one gets a 429 error, and
             the tool is not offered again until the next level.
         arm: the variant; see `propensitybench.taxonomy.ARMS`.
+        ladder: who writes the messages and how time runs out; see `propensitybench.taxonomy.LADDERS`.
         succeeds_at: in the arm ``open``, which of the aligned tool's right calls succeeds.
         ask: whether there is a tool to ask those who may decide.
         report: whether the agent is asked for a closing report after the end, on a side branch.
@@ -34,6 +35,7 @@ class Protocol(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     calls_per_tool: int = 3
     parallel_calls: Literal["first", "any"] = "first"
     arm: ArmName = ESCALATING
+    ladder: LadderName = PAPER_LADDER
     succeeds_at: int = 1
     ask: bool = False
     report: bool = False

@@ -14,9 +14,8 @@ from rich.markup import escape
 from propensitybench.digests import seed_from
 from propensitybench.episode import SCORED, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from propensitybench.errors import BadInput
-from propensitybench.pressure import schedule
 from propensitybench.scenarios import PressureMessage, Scenario, Task, TaskMetadata, scenario_id
-from propensitybench.taxonomy import ESCALATING, taxonomy
+from propensitybench.taxonomy import ESCALATING
 
 SCORER: Final = "propensity"
 GAVE_IN: Final = "misaligned call"
@@ -93,11 +92,8 @@ def pressure_source(level: int) -> str:
 
 def pressure_event(level: int, dimension: str, message: PressureMessage) -> dict[str, Any]:
     """The data of the event that holds the pressure message of a level."""
-    step = schedule()[level - 1]
     return {
         "level": level,
-        "intensity": step.intensity,
-        "authority": taxonomy().authorities[step.rank],
         "dimension": dimension,
         "from": message.sender,
         "subject": message.subject,

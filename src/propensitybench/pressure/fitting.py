@@ -1,29 +1,54 @@
 """Fits a storyline with the words of a scenario."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from propensitybench.digests import seed_from
 from propensitybench.errors import BadInput
 from propensitybench.pressure.values import DEADLINE, Step, ranges, schedule
-from propensitybench.scenarios.model import MAX_TEXT, PressureMessage, Scenario, Sender, Situation, Value
-from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
+from propensitybench.scenarios.model import MAX_TEXT, PressureMessage, Scenario, Situation, Value
+from propensitybench.scenarios.storyline import NEUTRAL, REQUESTER, Storyline, StoryMessage
+from propensitybench.taxonomy import PAPER_LADDER
 
 SLOT: Final = re.compile(r"\{(\w+)\}")
 CAPITAL: Final = "_cap"
 # Slots that may begin a sentence, for which they have a form ending in `_cap`.
-WORDS: Final = tuple(name for name in Situation.model_fields if name != "requester_kind")
+WORDS: Final = tuple(name for name in Situation.model_fields if not name.endswith("_kind"))
 PEOPLE: Final = ("contact", "org", "from", "title", "from_previous")
 COMPONENTS: Final = tuple("ABCDE")
 NUMBERS: Final = frozenset(("T", *COMPONENTS))
-SLOTS: Final = NUMBERS.union(WORDS, (name + CAPITAL for name in WORDS), PEOPLE, ("notice", "deadline"))
+SLOTS: Final = NUMBERS.union(
+    WORDS, (name + CAPITAL for name in WORDS), PEOPLE, ("notice", "deadline", "opening")
+)
 SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+")
 MIN_WORDS: Final = 4
 """What is left of an error has to say something."""
 # Where the place of a person begins: "Dana Whitfield at Whitfield Retail".
 PLACE: Final = re.compile(r",| (?:at|in|from|on|for|of|with)\b")
+
+
+class Writer(NamedTuple):
+    """Who writes a message; ``system`` for one that is none of a person."""
+
+    name: str
+    title: str
+    system: bool = False
+
+    def __str__(self) -> str:
+        """As the From line shows it."""
+        return f"{self.name} ({self.title})" if self.system else f"{self.name}, {self.title}"
+
+
+def steps(storyline: Storyline) -> tuple[Step, ...]:
+    """The steps of a storyline's messages: those of the schedule, or its own."""
+    if storyline.ladder == PAPER_LADDER:
+        return schedule()
+    return tuple(
+        Step(message.level, message.intensity or 0, None if message.sender == REQUESTER else message.sender)
+        for message in storyline.messages
+    )
 
 
 def fit(
@@ -43,7 +68,7 @@ def fit(
     """
     fitting = _Fitting(storyline, SlotWords(scenario), (seed, scenario.name))
     messages = storyline.messages if deadline else map(_without_deadline, storyline.messages)
-    return tuple(fitting.message(step, message) for step, message in zip(schedule(), messages, strict=True))
+    return tuple(map(fitting.message, steps(storyline), messages))
 
 
 def _without_deadline(message: StoryMessage) -> StoryMessage:
@@ -62,44 +87,64 @@ class SlotWords:
             raise BadInput(f"{scenario.name}: has no organisation and situation to fit a storyline with")
         self.scenario = scenario.name
         self._organisation = scenario.organisation
+        self._contact = _contact(scenario.situation)
         self._words = _words_of(scenario.situation) | {
             "notice": _notice(
                 scenario.aligned.errors, tuple(_stated(scenario.unknown)), scenario.situation.system
             )
         }
 
-    def sender(self, step: Step) -> Sender:
-        """Who writes the message of a level."""
-        return self._organisation.sender(step.rank)
+    def writer(self, rank: int | None) -> Writer:
+        """The sender of a rank, or the person who waits for the item."""
+        if rank is None:
+            return self._contact
+        sender = self._organisation.sender(rank)
+        return Writer(sender.name, sender.title, sender.system)
 
-    def at(self, step: Step) -> dict[str, str]:
-        """The words at a level."""
-        sender = self.sender(step)
-        people = {"org": self._organisation.name, "from": sender.name, "title": sender.title}
-        before = _rank_before(step)
+    def at(self, step: Step, before: Step | None) -> dict[str, str]:
+        """The words at a step, where somebody else has written at the step before or nobody has."""
+        writer = self.writer(step.rank)
+        people = {"org": self._organisation.name, "from": writer.name, "title": writer.title}
         if before is not None:
-            people["from_previous"] = self._organisation.sender(before).name
+            people["from_previous"] = self.writer(before.rank).name
         return self._words | people
 
 
 class _Fitting:
     def __init__(self, storyline: Storyline, words: SlotWords, key: tuple[int, str]) -> None:
         self._storyline = storyline
+        self._steps = steps(storyline)
         self._words = words
         self._key = (*key, storyline.dimension, storyline.name)
 
     def message(self, step: Step, message: StoryMessage) -> PressureMessage:
         """One message."""
-        texts = (message.deadline, message.subject, message.body)
+        texts = (
+            message.deadline,
+            message.subject,
+            message.body,
+            message.after_message,
+            message.after_silence,
+        )
         used = frozenset(slot for text in texts for slot in _split(text)[1::2])
-        slots = self._words.at(step) | self._numbers(step, used)
+        slots = self._words.at(step, other_before(self._steps, step)) | self._numbers(step, used)
         slots["deadline"] = self._filled(message.deadline, slots)
-        body = self._filled(without_deadline(message.body) if not message.deadline else message.body, slots)
-        sender = self._words.sender(step)
-        return PressureMessage(signature(sender), self._filled(message.subject, slots), body)
+        written = without_slot(message.body, "deadline") if not message.deadline else message.body
+        answered, silent = (
+            self._filled(
+                written.replace("{opening}", line) if line else without_slot(written, "opening"), slots
+            )
+            for line in (message.after_message, message.after_silence)
+        )
+        return PressureMessage(
+            str(self._words.writer(step.rank)),
+            self._filled(message.subject, slots),
+            silent,
+            answered if answered != silent else "",
+        )
 
     def _numbers(self, step: Step, used: frozenset[str]) -> dict[str, str]:
-        if self._storyline.dimension == NEUTRAL:
+        if self._storyline.dimension == NEUTRAL or self._storyline.ladder != PAPER_LADDER:
             return {}
         found = {"T": self._number(DEADLINE, step)} if "T" in used else {}
         for letter in COMPONENTS:
@@ -136,14 +181,13 @@ def _split(text: str) -> tuple[str, ...]:
     return tuple(SLOT.split(text))
 
 
-@cache
-def _rank_before(step: Step) -> int | None:
-    """The rank of the sender before, if there is one.
+def other_before(ladder: Sequence[Step], step: Step) -> Step | None:
+    """The last step before at which somebody else has written, if there is one.
 
     People do not mention themselves by name: after several messages of one sender, the one before is named.
     """
-    earlier = [other.rank for other in schedule()[: step.level - 1] if other.rank != step.rank]
-    return earlier[-1] if earlier else None
+    earlier = (other for other in reversed(ladder[: step.level - 1]) if other.rank != step.rank)
+    return next(earlier, None)
 
 
 @cache
@@ -161,7 +205,17 @@ def _words_of(situation: Situation) -> dict[str, str]:
     """What the slots of a scenario's words stand for."""
     words = situation.model_dump(include=set(WORDS))
     capitals = {name + CAPITAL: capitalised(text) for name, text in words.items()}
-    return words | capitals | {"contact": PLACE.split(situation.requester_contact, maxsplit=1)[0]}
+    return words | capitals | {"contact": _contact(situation).name}
+
+
+def _contact(situation: Situation) -> Writer:
+    """The person who waits for the item, with their place as the title."""
+    name, _, place = (
+        situation.requester_contact.partition(found.group())
+        if (found := PLACE.search(situation.requester_contact))
+        else (situation.requester_contact, "", "")
+    )
+    return Writer(name, place.strip() or situation.requester)
 
 
 @lru_cache(maxsize=4096)
@@ -188,17 +242,12 @@ def _stated(values: Mapping[str, Value]) -> Iterator[str]:
             yield str(item)
 
 
-def signature(sender: Sender) -> str:
-    """A sender as the From line shows it."""
-    return f"{sender.name} ({sender.title})" if sender.system else f"{sender.name}, {sender.title}"
-
-
 def capitalised(text: str) -> str:
     """The text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 
-def without_deadline(body: str) -> str:
-    """A body without the sentence of the deadline: its line goes, or the space beside it."""
-    body = re.sub(r"^\{deadline\}\n+", "", body, flags=re.MULTILINE)
-    return re.sub(r" ?\{deadline\}", "", body).strip().replace("\n ", "\n")
+def without_slot(body: str, name: str) -> str:
+    """A body without a slot that stands for a whole sentence: its line goes, or the space beside it."""
+    body = re.sub(rf"^\{{{name}\}}\n+", "", body, flags=re.MULTILINE)
+    return re.sub(rf" ?\{{{name}\}}", "", body).strip().replace("\n ", "\n")

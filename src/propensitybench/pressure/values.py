@@ -11,11 +11,17 @@ DEADLINE: Final = ("time", "A")
 
 
 class Step(NamedTuple):
-    """The level, intensity and sender's rank of one of the 12 messages."""
+    """One of the 12 messages.
+
+    Attributes:
+        level: 1 to 12.
+        intensity: how strong the pressure is, 1 to 9 in the schedule.
+        rank: the sender's; None for the person who waits for the item.
+    """
 
     level: int
     intensity: int
-    rank: int
+    rank: int | None
 
 
 class Range(NamedTuple):
@@ -36,7 +42,7 @@ class Range(NamedTuple):
 
 @cache
 def schedule() -> tuple[Step, ...]:
-    """The steps, in order."""
+    """The steps of the ladder ``paper``, in order."""
     _, *rows = _data("schedule.csv")
     return tuple(Step(*(int(cell) for cell in row.split(","))) for row in rows)
 

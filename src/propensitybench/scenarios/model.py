@@ -27,6 +27,9 @@ ERRORS_REPEATED: Final = 3
 RANKS: Final = range(7)
 
 RequesterKind = Literal["customer", "colleagues", "auditor", "authority", "public"]
+JobKind = Literal["release", "order", "record", "change", "check"]
+"""What is done with the item: something is handed over, published or sent out; bought, booked or shipped;
+entered, corrected or reported; set, granted or installed; tested, reviewed or worked out."""
 
 # A scenario may come from a stranger, and an episode repeats its texts. The longest of the published release
 # have about 1,600 characters.
@@ -38,7 +41,6 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT, strip
 # its role and workspace appended.
 MAX_NAME_LENGTH: Final = 300
 NAME_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_-]*$"
-ALIGNED_PATTERN: Final = r"^complete_"
 CURRENCY_PATTERN: Final = r"^[A-Z]{3}$"
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
 ShortText = Annotated[Text, StringConstraints(max_length=MAX_NAME_LENGTH)]
@@ -124,7 +126,7 @@ class AlignedTool(Authored):
         errors: what its calls with the right arguments return, in order; then the last three over and over.
     """
 
-    name: Annotated[Name, StringConstraints(pattern=ALIGNED_PATTERN)]
+    name: Name
     description: Text
     arguments: Names = Field(min_length=1)
     errors: tuple[Text, ...] = Field(min_length=ERRORS_PER_TASK, max_length=ERRORS_PER_TASK)
@@ -207,6 +209,7 @@ class Situation(Authored):
     rival: Text
     revenue: Text
     approver: Text
+    job_kind: JobKind | None = None
 
 
 # For pydantic and for msgspec, which reads the messages of a run file.
@@ -214,11 +217,17 @@ _MessageText = Annotated[str, StringConstraints(max_length=MAX_TEXT), msgspec.Me
 
 
 class PressureMessage(NamedTuple):
-    """A message that raises the pressure on the agent."""
+    """A message that raises the pressure on the agent.
+
+    Attributes:
+        sender: as the From line shows it.
+        answered: the body if the agent has sent a message at the level before; empty if it is the same.
+    """
 
     sender: _MessageText
     subject: _MessageText
     body: _MessageText
+    answered: _MessageText = ""
 
 
 class Scenario(Authored):

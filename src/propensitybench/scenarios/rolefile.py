@@ -11,7 +11,6 @@ from propensitybench.errors import BadData
 from propensitybench.files import MIB, read_file
 from propensitybench.scenarios.issues import Finding, Issue, Located
 from propensitybench.scenarios.model import (
-    ALIGNED_PATTERN,
     CANARY,
     CURRENCY_PATTERN,
     NAME_PATTERN,
@@ -38,7 +37,6 @@ REASONS: Final[Mapping[str, str]] = {
 PATTERN_REASONS: Final[Mapping[str, str]] = {
     NAME_PATTERN: "a name may contain only letters (a-z, A-Z), digits, _ and -, and must begin with a "
     "letter or _",
-    ALIGNED_PATTERN: "must begin with complete_",
     CURRENCY_PATTERN: "must be an ISO 4217 code such as EUR",
 }
 
@@ -105,6 +103,8 @@ def scenario_entry(scenario: Scenario) -> dict[str, Any]:
     """A scenario as it stands in a role file, without what the header has."""
     entry = scenario.model_dump(mode="json", exclude=set(SHARED))
     optional = ("technique", "severity", "act", "situation", "messages")
+    if entry["situation"] and entry["situation"]["job_kind"] is None:
+        del entry["situation"]["job_kind"]
     return {k: v for k, v in entry.items() if not (k in optional and v is None)}
 
 

@@ -155,6 +155,7 @@ class TaskMetadata(Brief, msgspec.Struct, frozen=True):
         seed: 64-bit random seed, the only source of randomness in the task's episode.
         storyline: name of the storyline of its pressure messages; empty if the scenario has its own.
         misaligned_tool: name of the misaligned tool under the task's naming.
+        aligned_tool: name of the aligned tool.
         arm: the variant under which it is played; see `propensitybench.taxonomy.ARMS`.
         message: see `Task`.
     """
@@ -171,6 +172,7 @@ class TaskMetadata(Brief, msgspec.Struct, frozen=True):
     seed: int
     storyline: str = ""
     misaligned_tool: str = ""
+    aligned_tool: str = ""
     arm: str = ESCALATING
     message: int = 0
 
@@ -197,6 +199,7 @@ def task_metadata(
         seed=seed_from(run_seed, task.key),
         storyline=storyline,
         misaligned_tool=scenario.misaligned.face(task.naming).name,
+        aligned_tool=scenario.aligned.name,
         arm=arm,
         message=task.message,
     )

@@ -98,6 +98,7 @@ class SimulatedAgent:
         self._notes = 0
         self._system = ""
         self._forbidden = task.misaligned_tool
+        self._aligned = task.aligned_tool
 
     async def reply(self, request: Request) -> Reply:
         """The reply, as a client gives it."""
@@ -156,7 +157,7 @@ class SimulatedAgent:
         if content == DONE:
             self._effective.append(tool)
             return
-        if tool.startswith("complete_"):
+        if tool == self._aligned:
             self._submitted += 1
         try:
             answer = _JSON.decode(content)
@@ -169,7 +170,7 @@ class SimulatedAgent:
     def _work(self, tools: tuple[ToolSpec, ...]) -> Reply:
         if self._gives_in_at == (self._level, False):
             return self._give_in(tools)
-        aligned = next(filter(_is_aligned, tools), None)
+        aligned = next((tool for tool in tools if tool.name == self._aligned), None)
         if aligned is not None and not self._facts.keys() >= set(aligned.parameters["required"]):
             step = self._next_to_gather(tools)
             if step is not None:
@@ -202,8 +203,13 @@ class SimulatedAgent:
         return self._say("hold", "hold_thoughts", done=not stays)
 
     def _blunder(self, tools: tuple[ToolSpec, ...]) -> Reply:
-        # The misaligned tool takes one argument at most, and an incompetent agent does not mean to call it.
-        able = [tool for tool in tools if len(tool.parameters["required"]) > 1 or _is_aligned(tool)]
+        # An incompetent agent does not mean to call the misaligned tool.
+        able = [
+            tool
+            for tool in tools
+            if tool.name == self._aligned
+            or (len(tool.parameters["required"]) > 1 and tool.name != self._forbidden)
+        ]
         if not able or self._turn >= 3:
             return self._say("hold", "hold_thoughts", done=True)
         tool = able[seed_from(self._seed, "blunder", self._level, self._turn) % len(able)]
@@ -234,10 +240,6 @@ class SimulatedAgent:
     def _chance(self, *what: str | int) -> float:
         """A random number in [0, 1) that depends on the task's seed and the purpose."""
         return chance(self._seed, *what)
-
-
-def _is_aligned(tool: ToolSpec) -> bool:
-    return tool.name.startswith("complete_")
 
 
 def _given_values(system: str) -> dict[str, Any]:

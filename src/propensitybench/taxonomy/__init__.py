@@ -1,6 +1,14 @@
 """The lists of domains, capabilities, workspaces, roles, dimensions and authorities."""
 
-from propensitybench.taxonomy.arms import ARMS, ESCALATING, Arm, ArmName
+from propensitybench.taxonomy.arms import (
+    ARMS,
+    ESCALATING,
+    LADDERS,
+    PAPER_LADDER,
+    Arm,
+    ArmName,
+    LadderName,
+)
 from propensitybench.taxonomy.declared import (
     LISTS_FILE,
     DeclaredLists,
@@ -28,8 +36,10 @@ __all__ = [
     "ARMS",
     "ESCALATING",
     "INTENSITIES",
+    "LADDERS",
     "LISTS_FILE",
     "NAMINGS",
+    "PAPER_LADDER",
     "Arm",
     "ArmName",
     "Capability",
@@ -37,6 +47,7 @@ __all__ = [
     "DeclaredLists",
     "Dimension",
     "Domain",
+    "LadderName",
     "Naming",
     "Slot",
     "Taxonomy",

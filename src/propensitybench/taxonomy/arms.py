@@ -42,3 +42,13 @@ ARMS: Final[Mapping[str, Arm]] = MappingProxyType(
     }
 )
 ESCALATING: Final = "escalating"
+
+LadderName = Literal["paper", "work"]
+LADDERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "paper": "the ranks and the countdown of the published schedule",
+        "work": "each storyline's own senders, in an order that makes sense there, and its own clock",
+    }
+)
+"""The ladders of pressure: who writes the twelve messages, and how time runs out in them."""
+PAPER_LADDER: Final[LadderName] = "paper"
