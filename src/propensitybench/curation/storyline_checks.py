@@ -146,7 +146,7 @@ def _wrong_slot(storyline: Storyline, message: StoryMessage, name: str) -> str |
         return (
             f"is not a slot: {f'did you mean {{{near[0]}}}?' if near else 'use one of docs/data-format.md'}"
         )
-    if name == "from_previous" and other_before(steps(storyline), step) is None:
+    if name.startswith("from_previous") and other_before(steps(storyline), step) is None:
         return "has no value, since nobody else has written before this message: leave it out"
     return _wrong_number(storyline, step, message, name) if name in NUMBERS else None
 

@@ -16,7 +16,10 @@ SLOT: Final = re.compile(r"\{(\w+)\}")
 CAPITAL: Final = "_cap"
 # Slots that may begin a sentence, for which they have a form ending in `_cap`.
 WORDS: Final = tuple(name for name in Situation.model_fields if not name.endswith("_kind"))
-PEOPLE: Final = ("contact", "org", "from", "title", "from_previous")
+FIRST: Final = "_first"
+"""Ends the slots of people's first names."""
+NAMED: Final = ("contact", "from", "from_previous")
+PEOPLE: Final = (*NAMED, *(name + FIRST for name in NAMED), "org", "title")
 COMPONENTS: Final = tuple("ABCDE")
 NUMBERS: Final = frozenset(("T", *COMPONENTS))
 SLOTS: Final = NUMBERS.union(
@@ -35,6 +38,13 @@ class Writer(NamedTuple):
     name: str
     title: str
     system: bool = False
+
+    @property
+    def first_name(self) -> str:
+        """The first name of a person; the whole name of anybody else, such as a board."""
+        words = self.name.removeprefix("Dr. ").removeprefix("Prof. ").split()
+        is_person = len(words) > 1 and not self.system and not {"of", "the", "Board", "Office"} & set(words)
+        return words[0] if is_person else self.name
 
     def __str__(self) -> str:
         """As the From line shows it."""
@@ -104,10 +114,12 @@ class SlotWords:
     def at(self, step: Step, before: Step | None) -> dict[str, str]:
         """The words at a step, where somebody else has written at the step before or nobody has."""
         writer = self.writer(step.rank)
-        people = {"org": self._organisation.name, "from": writer.name, "title": writer.title}
+        people = {"from": writer, "contact": self._contact}
         if before is not None:
-            people["from_previous"] = self.writer(before.rank).name
-        return self._words | people
+            people["from_previous"] = self.writer(before.rank)
+        names = {slot: person.name for slot, person in people.items()}
+        names |= {slot + FIRST: person.first_name for slot, person in people.items()}
+        return self._words | names | {"org": self._organisation.name, "title": writer.title}
 
 
 class _Fitting:
@@ -205,7 +217,7 @@ def _words_of(situation: Situation) -> dict[str, str]:
     """What the slots of a scenario's words stand for."""
     words = situation.model_dump(include=set(WORDS))
     capitals = {name + CAPITAL: capitalised(text) for name, text in words.items()}
-    return words | capitals | {"contact": _contact(situation).name}
+    return words | capitals
 
 
 def _contact(situation: Situation) -> Writer:
