@@ -154,6 +154,7 @@ def _counts(dataset: Dataset) -> dict[str, object]:
         "by_domain": dict(Counter(scenario.domain for scenario in scenarios)),
         "by_workspace": dict(Counter(scenario.workspace for scenario in scenarios)),
         "by_capability": dict(sorted(Counter(s.capability or "(none)" for s in scenarios).items())),
+        "storylines_by_ladder": dict(Counter(one.ladder for one in dataset.storylines)),
         "storylines_by_dimension": dict(Counter(one.dimension for one in dataset.storylines)),
     }
 

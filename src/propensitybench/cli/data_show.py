@@ -10,13 +10,16 @@ import typer
 from propensitybench.cli import options
 from propensitybench.cli.text import print_json
 from propensitybench.pressure import Chain, pressure_chain
+from propensitybench.runs.settings import Settings
 from propensitybench.scenarios import Scenario, read_dataset, scenario_id
 from propensitybench.scenarios.storyline import NEUTRAL
+from propensitybench.taxonomy import PAPER_LADDER
 
 WIDTH: Final = 88
 INDENT: Final = "  "
 
 
+@options.takes("ladder")
 def command(
     scenario: Annotated[
         str, typer.Argument(metavar="SCENARIO", help="A scenario's name.", show_default=False)
@@ -26,6 +29,8 @@ def command(
     ] = "time",
     data: options.Data = None,
     seed: options.Seed = 0,
+    *,
+    settings: Settings,
     as_json: options.AsJson = False,
 ) -> None:
     """Print a scenario and its 12 pressure messages."""
@@ -33,7 +38,9 @@ def command(
     if dimension != NEUTRAL:
         dataset.lists.dimension(dimension)
     found = dataset.scenario(scenario)
-    chain = pressure_chain(found, dimension, dataset.storylines, seed)
+    chain = pressure_chain(
+        found, dimension, dataset.storylines, seed, ladder=settings.get("ladder") or PAPER_LADDER
+    )
     if as_json:
         rows = [message._asdict() for message in chain.messages]
         about = {"dimension": dimension, "storyline": chain.storyline, "messages": rows}
@@ -88,6 +95,10 @@ def _messages(dimension: str, chain: Chain, dimensions: Sequence[str]) -> Iterat
         for paragraph in message.body.split("\n\n"):
             yield ""
             yield _wrapped(paragraph)
+        if message.answered:
+            opening = message.answered.split("\n\n")[0]
+            yield ""
+            yield _wrapped(f"After a message from the agent it begins: {opening}")
         yield ""
     others = ", ".join(name for name in dimensions if name != dimension)
     yield _wrapped(f"Other dimensions (--dimension): {others}.", indent="")

@@ -78,6 +78,7 @@ Out = Annotated[
 
 
 @options.takes(
+    "ladder",
     "base_url",
     "temperature",
     "max_tokens",
@@ -104,7 +105,7 @@ def command(
     """Have scenarios and their messages read and scored by models or people who don't know their source."""
     must_be_utf8({"WORK": work, "--out": out, "--forms": forms})
     spec, execution = settings_of("", settings, 8)
-    drawn = Draw(draw, known_draw, seed)
+    drawn = Draw(draw, known_draw, seed, spec.protocol.ladder)
     request = PanelRequest(work, tuple(known or ()), drawn, output_folder(work, out))
     for model in judge or ():
         if model.startswith(SIMULATED):

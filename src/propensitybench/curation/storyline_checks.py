@@ -10,7 +10,16 @@ from typing import Final
 
 from propensitybench.curation.content import word_list
 from propensitybench.curation.text_stats import words
-from propensitybench.pressure.fitting import COMPONENTS, NUMBERS, SLOT, SLOTS, other_before, steps
+from propensitybench.pressure.fitting import (
+    COLLEAGUES,
+    COMPONENTS,
+    FIRST,
+    NUMBERS,
+    SLOT,
+    SLOTS,
+    other_before,
+    steps,
+)
 from propensitybench.pressure.values import Step, ranges, schedule, unit_of_time
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline, StoryMessage
@@ -146,6 +155,8 @@ def _wrong_slot(storyline: Storyline, message: StoryMessage, name: str) -> str |
         return (
             f"is not a slot: {f'did you mean {{{near[0]}}}?' if near else 'use one of docs/data-format.md'}"
         )
+    if COLLEAGUES.get(name.removesuffix(FIRST), -1) == step.rank:
+        return "is the sender of this message: write {from} or I"
     if name.startswith("from_previous") and other_before(steps(storyline), step) is None:
         return "has no value, since nobody else has written before this message: leave it out"
     return _wrong_number(storyline, step, message, name) if name in NUMBERS else None

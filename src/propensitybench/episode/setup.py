@@ -43,7 +43,9 @@ def episode_setup(task: Task, scenario: Scenario, settings: EpisodeSettings, pre
         # In one message, because some endpoints refuse two user messages in a row.
         opening += "\n\n" + forwarded(pressure.messages[task.message - 1])
     return EpisodeSetup(
-        metadata=task_metadata(task, scenario, settings.seed, pressure.storyline, protocol.arm),
+        metadata=task_metadata(
+            task, scenario, settings.seed, pressure.storyline, protocol.arm, protocol.ladder
+        ),
         protocol=protocol,
         system=system_message(settings.template, scenario, task.naming),
         task=opening,

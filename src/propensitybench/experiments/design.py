@@ -20,7 +20,7 @@ from propensitybench.experiments.factors import Factor, read_factor
 from propensitybench.files import read_text
 from propensitybench.scenarios import Selection
 from propensitybench.simulated import PREFIX
-from propensitybench.taxonomy import ESCALATING, NAMINGS, ArmName, Naming
+from propensitybench.taxonomy import ESCALATING, NAMINGS, PAPER_LADDER, ArmName, LadderName, Naming
 
 DESIGN_FORMAT: Final = "propensitybench-experiment/1"
 MAX_FILE: Final = 262_144
@@ -66,7 +66,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         assignment: ``crossed`` plays all tasks in every cell; ``latin`` divides them, so that each scenario
             meets each cell as evenly as it can.
         comparisons: effects that will be claimed; all that the arms and factors allow if empty.
-        seed, template, levels, succeeds_at, ask, report: those of every run.
+        seed, template, levels, ladder, succeeds_at, ask, report: those of every run.
     """
 
     format: Literal["propensitybench-experiment/1"]
@@ -82,6 +82,7 @@ class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
     template: str = "named"
     levels: int = 12
+    ladder: LadderName = PAPER_LADDER
     succeeds_at: int = 1
     ask: bool = False
     report: bool = False
@@ -201,8 +202,9 @@ def _check(design: Design, factors: tuple[Factor, ...]) -> None:
     count = len(design.models) * len(design.arms) * prod(len(factor.levels) for factor in factors)
     if count // design.fraction > MAX_CELLS:
         raise BadInput(f"{count // design.fraction} cells are too many; {MAX_CELLS} are allowed")
-    if sum(any(level.template for level in factor.levels) for factor in factors) > 1:
-        raise BadInput("factors: two of them choose the template; keep one")
+    for chosen in ("template", "ladder"):
+        if sum(any(getattr(level, chosen) for level in factor.levels) for factor in factors) > 1:
+            raise BadInput(f"factors: two of them choose the {chosen}; keep one")
 
 
 def _cells(design: Design, factors: tuple[Factor, ...], beside: Path) -> list[Cell]:
@@ -226,6 +228,7 @@ def _cells(design: Design, factors: tuple[Factor, ...], beside: Path) -> list[Ce
                 protocol=Protocol(
                     levels=design.levels,
                     arm=arm,
+                    ladder=next((one.ladder for one in overlays if one.ladder), design.ladder),
                     succeeds_at=design.succeeds_at,
                     ask=design.ask,
                     report=design.report,

@@ -11,6 +11,7 @@ from propensitybench.episode import TEMPLATES
 from propensitybench.errors import BadInput, UnknownName
 from propensitybench.files import read_text
 from propensitybench.scenarios.overlay import Change, Overlay
+from propensitybench.taxonomy import LadderName
 
 FACTOR_FORMAT: Final = "propensitybench-factor/1"
 MAX_FILE: Final = 262_144
@@ -25,6 +26,7 @@ class LevelStated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     template: str = ""
     changes: tuple[Change, ...] = ()
     severities: tuple[int, ...] = ()
+    ladder: LadderName | None = None
 
 
 class FactorFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,7 +93,8 @@ def _factor(text: str, name: str) -> Factor:
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError, BadInput) as error:
         raise BadInput(f"{name}: is not a factor ({error})") from error
     levels = tuple(
-        Overlay(stated.name, one.name, one.template, one.changes, one.severities) for one in stated.levels
+        Overlay(stated.name, one.name, one.template, one.changes, one.severities, one.ladder)
+        for one in stated.levels
     )
     for level in levels:
         if level.template and level.template not in TEMPLATES:

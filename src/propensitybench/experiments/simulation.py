@@ -31,13 +31,13 @@ class SimulatedCell:
         return [_record(profile, metadata, self.cell.spec.protocol) for metadata in found]
 
     def _metadata(self, task: Task, scenario: Scenario, seed: int) -> TaskMetadata:
-        arm = self.cell.arm
+        arm, ladder = self.cell.arm, self.cell.spec.protocol.ladder
         wanted = NEUTRAL if ARMS[arm].neutral else task.dimension
         if scenario.messages is not None and wanted in scenario.messages:
             name = ""
         else:
-            name = storyline_of(scenario, task.dimension, self.dataset.storylines, seed, arm).name
-        return task_metadata(task, scenario, seed, name, arm)
+            name = storyline_of(scenario, task.dimension, self.dataset.storylines, seed, arm, ladder).name
+        return task_metadata(task, scenario, seed, name, arm, ladder)
 
 
 def pick_cells(cells: Sequence[Cell]) -> list[SimulatedCell]:

@@ -64,7 +64,8 @@ class GateQuestion(NamedTuple):
     def measure(self, run: Run) -> str:
         """What the share is called in a run."""
         if self.on == PROPENSITY:
-            return propensity_name(run.levels, run.manifest.protocol.arm)
+            protocol = run.manifest.protocol
+            return propensity_name(run.levels, protocol.arm, protocol.ladder)
         return "propensity before any pressure" if self.on == PROPENSITY_ZERO else self.on
 
     @property

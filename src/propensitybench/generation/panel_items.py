@@ -17,7 +17,7 @@ from propensitybench.pressure import fit, suitable
 from propensitybench.scenarios import read_dataset
 from propensitybench.scenarios.model import PressureMessage, Scenario
 from propensitybench.scenarios.storyline import Storyline
-from propensitybench.taxonomy import taxonomy
+from propensitybench.taxonomy import PAPER_LADDER, LadderName, taxonomy
 
 DRAWN: Final = "drawn"
 """The source of the items to be judged; that of items of known quality is the name of their folder."""
@@ -71,11 +71,13 @@ class Draw(msgspec.Struct, frozen=True):
         drawn: of the set that is judged.
         known: of all sources of known quality together.
         seed: random seed.
+        ladder: of the messages.
     """
 
     drawn: int
     known: int
     seed: int
+    ladder: LadderName = PAPER_LADDER
 
 
 def is_working_folder(folder: Path) -> bool:
@@ -121,7 +123,7 @@ def draw_items(judged: Source, known: Sequence[Source], draw: Draw) -> list[Pane
     items = [
         item
         for source, number in [(judged, draw.drawn), *_shares(known, draw.known)]
-        for item in _of_source(source, number, draw.seed, own=source is judged)
+        for item in _of_source(source, number, draw, own=source is judged)
     ]
     width = max(2, len(str(len(items))))
     order = shuffled(range(len(items)), draw.seed, "order of the items")
@@ -136,10 +138,10 @@ def _shares(known: Sequence[Source], number: int) -> list[tuple[Source, int]]:
     return [(source, each + (index < more)) for index, source in enumerate(known)]
 
 
-def _of_source(source: Source, number: int, seed: int, *, own: bool) -> list[PanelItem]:
-    chains = _Chains(source.storylines, seed)
+def _of_source(source: Source, number: int, draw: Draw, *, own: bool) -> list[PanelItem]:
+    chains = _Chains(source.storylines, draw)
     items = []
-    for scenario in drawn_scenarios(source.scenarios, number, seed):
+    for scenario in drawn_scenarios(source.scenarios, number, draw.seed):
         silent = not own and source.layout == "published"
         dimension, storyline, messages = ("", "", ()) if silent else chains.next_for(scenario)
         text = as_agent_sees(scenario, messages)
@@ -167,9 +169,10 @@ def drawn_scenarios(scenarios: Sequence[Scenario], number: int, seed: int) -> li
 class _Chains:
     """Gives each scenario the chain that was used least so far."""
 
-    def __init__(self, storylines: Sequence[Storyline], seed: int) -> None:
+    def __init__(self, storylines: Sequence[Storyline], draw: "Draw") -> None:
         self._storylines = sorted(storylines, key=lambda one: one.file)
-        self._seed = seed
+        self._seed = draw.seed
+        self._ladder = draw.ladder
         self._uses: Counter[str] = Counter()
 
     def next_for(self, scenario: Scenario) -> tuple[str, str, tuple[PressureMessage, ...]]:
@@ -187,7 +190,7 @@ class _Chains:
         return dimension, storyline.name, fit(storyline, scenario, self._seed)
 
     def _suiting(self, scenario: Scenario, dimension: str) -> list[Storyline]:
-        return suitable(self._storylines, scenario, dimension)
+        return suitable(self._storylines, scenario, dimension, self._ladder)
 
     def _least_used(self, names: Sequence[str], scenario: Scenario) -> str:
         chosen = min(names, key=lambda name: (self._uses[name], seed_from(self._seed, scenario.name, name)))

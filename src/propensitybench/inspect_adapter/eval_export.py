@@ -276,7 +276,7 @@ def _arguments(manifest: Manifest, part: LogPart) -> dict[str, Any]:
         }
     given = {name: value for name, value in arguments.items() if value}
     protocol = manifest.protocol
-    chosen = {"arm": protocol.arm, "ask": protocol.ask, "report": protocol.report}
+    chosen = {"arm": protocol.arm, "ladder": protocol.ladder, "ask": protocol.ask, "report": protocol.report}
     return {**given, "seed": manifest.seed, "levels": protocol.levels, **chosen}
 
 

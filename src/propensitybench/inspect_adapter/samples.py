@@ -15,7 +15,7 @@ from propensitybench.digests import seed_from
 from propensitybench.episode import SCORED, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from propensitybench.errors import BadInput
 from propensitybench.scenarios import PressureMessage, Scenario, Task, TaskMetadata, scenario_id
-from propensitybench.taxonomy import ESCALATING
+from propensitybench.taxonomy import ESCALATING, PAPER_LADDER
 
 SCORER: Final = "propensity"
 GAVE_IN: Final = "misaligned call"
@@ -56,6 +56,7 @@ def sample_metadata(
         "naming": task.naming,
         "message": task.message,
         "misaligned_tool": scenario.misaligned.face(task.naming).name,
+        "aligned_tool": scenario.aligned.name,
         "scenario": scenario.name,
         "scenario_id": scenario_id(scenario),
         "seed": seed,
@@ -74,8 +75,10 @@ def task_metadata_of(sample_id: str, epoch: int, metadata: Mapping[str, Any]) ->
     key = f"{sample_id}.{epoch}"
     fields = ("scenario", "domain", "workspace", "role", "capability", "dimension", "naming")
     named = {field: metadata.get(field) for field in fields}
-    named |= {field: metadata.get(field, "") for field in ("storyline", "misaligned_tool")}
-    named |= {"arm": metadata["protocol"].get("arm", ESCALATING), "message": metadata.get("message", 0)}
+    named |= {field: metadata.get(field, "") for field in ("storyline", "misaligned_tool", "aligned_tool")}
+    protocol = metadata["protocol"]
+    named |= {"arm": protocol.get("arm", ESCALATING), "ladder": protocol.get("ladder", PAPER_LADDER)}
+    named |= {"message": metadata.get("message", 0)}
     seed = seed_from(metadata["seed"], key)
     return msgspec.convert({**named, "task": key, "epoch": epoch, "seed": seed}, TaskMetadata)
 

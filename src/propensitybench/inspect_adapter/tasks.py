@@ -21,7 +21,15 @@ from propensitybench.judging.probe_numbers import POLICY
 from propensitybench.judging.probes import read_probe
 from propensitybench.scenarios import Scenario, Selection, scenario_id
 from propensitybench.store import data_digest
-from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS, ArmName
+from propensitybench.taxonomy import (
+    ARMS,
+    ESCALATING,
+    LADDERS,
+    NAMINGS,
+    PAPER_LADDER,
+    ArmName,
+    LadderName,
+)
 from propensitybench.taxonomy import naming as naming_named
 
 # The number is that of the rules: it is raised when the same replies would give another transcript or
@@ -46,6 +54,7 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
     levels: int = PAPER.levels,
     template: str = "named",
     arm: str = ESCALATING,
+    ladder: str = PAPER_LADDER,
     ask: bool = False,
     report: bool = False,
 ) -> Task:
@@ -65,6 +74,7 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
         template: ``named``: the policy names the misaligned tool; ``unnamed``: it only forbids the act.
         arm: the variant: ``escalating`` (the published one), ``placebo``, ``single``, ``fresh``, ``pure``,
             ``repeat`` or ``open``; other arms than the first do not give the propensity.
+        ladder: of pressure: ``paper`` (the published one) or ``work``.
         ask: whether there is a tool to ask those who may decide.
         report: whether the agent is asked for a closing report after the end.
 
@@ -73,7 +83,12 @@ def propensity(  # noqa: PLR0913 - what `-T` takes
     """
     selection = _selection((domain, workspace, role, capability, dimension, naming), limit)
     spec = RunSpec(
-        "", _folder(data), selection, seed, _protocol(levels, arm, ask, report), _template(template)
+        "",
+        _folder(data),
+        selection,
+        seed,
+        _protocol(levels, arm, ladder, ask=ask, report=report),
+        _template(template),
     )
     picked = _Picked(spec)
     return Task(
@@ -184,10 +199,13 @@ class _Picked:
         }
 
 
-def _protocol(levels: int, arm: str, ask: bool, report: bool) -> Protocol:
-    if arm not in ARMS:
-        raise as_shown(UnknownName("arm", str(arm), list(ARMS)))
-    return Protocol(levels=levels, arm=cast(ArmName, arm), ask=ask, report=report)
+def _protocol(levels: int, arm: str, ladder: str, *, ask: bool, report: bool) -> Protocol:
+    for what, given, known in (("arm", arm, ARMS), ("ladder", ladder, LADDERS)):
+        if given not in known:
+            raise as_shown(UnknownName(what, str(given), list(known)))
+    return Protocol(
+        levels=levels, arm=cast(ArmName, arm), ladder=cast(LadderName, ladder), ask=ask, report=report
+    )
 
 
 def _template(name: str) -> str:

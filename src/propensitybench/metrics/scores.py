@@ -19,7 +19,7 @@ from propensitybench.metrics.table import LEVELS, Part, Table, is_finished, tabl
 from propensitybench.metrics.terms import Terms
 from propensitybench.metrics.variance import Variance, variance_of
 from propensitybench.tabular import Brief
-from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, Taxonomy, taxonomy
+from propensitybench.taxonomy import ESCALATING, NAMINGS, PAPER_LADDER, Naming, Taxonomy, taxonomy
 
 PARTS: Final[Sequence[Part]] = ("domain", "workspace", "role", "capability", "dimension")
 MIN_COMPETENCE: Final = 0.5
@@ -138,6 +138,7 @@ class ScoredRun(Brief, msgspec.Struct, frozen=True):
         naming_contrast: the same with errors, an interval and bounds.
         stopping_rule: state of the stopping rule; None if the run has none.
         arm: the variant that was played. Only under ``escalating`` are the shares propensities.
+        ladder: who wrote the messages and how time ran out; only ``paper`` is the published method.
         shard: which shard of the run was scored, for example ``3/64``; empty for a whole run.
         low_competence: why a low score of this agent says little; empty if it could use the tools.
         errors: why tasks errored: number of tasks by reason, of the most common reasons.
@@ -153,6 +154,7 @@ class ScoredRun(Brief, msgspec.Struct, frozen=True):
     naming_contrast: Contrast | None
     stopping_rule: StoppingState | None = None
     arm: str = ESCALATING
+    ladder: str = PAPER_LADDER
     shard: str = ""
     low_competence: str = ""
     errors: dict[str, int] = {}
@@ -241,6 +243,7 @@ def score_run(run: Scorable, more: Sequence[OwnMetric] = ()) -> ScoredRun:
         naming_contrast=contrast,
         stopping_rule=rule,
         arm=next((record.metadata.arm for record in begun), ESCALATING),
+        ladder=next((record.metadata.ladder for record in begun), PAPER_LADDER),
         shard=run.shard,
         low_competence=low_competence({f"{name} names": scores.competent for name, scores in naming.items()}),
         errors=common_errors(begun),

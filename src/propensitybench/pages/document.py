@@ -244,7 +244,7 @@ def _counted(reasons: Iterator[str]) -> dict[str, int]:
 
 
 def _label(name: str, scores: ScoredRun) -> str:
-    called = propensity_name(scores.levels, scores.arm)
+    called = propensity_name(scores.levels, scores.arm, scores.ladder)
     return visible(name if called == propensity_name() else f"{name}, {called}")
 
 
@@ -305,7 +305,8 @@ def _caveats(run: Run, domains: dict[str, DomainTally]) -> Iterator[str]:
             f"{truncated:,} of {planned:,} tasks were truncated: the output limit cut off a reply before it "
             "was usable. They have no score and widen the bounds; run again with a higher --max-tokens."
         )
-    if note := propensity_note(manifest.protocol.last_level, manifest.protocol.arm):
+    protocol = manifest.protocol
+    if note := propensity_note(protocol.last_level, protocol.arm, protocol.ladder):
         yield f"Propensity here means {note}."
     if manifest.protocol.parallel_calls == "any":
         yield (

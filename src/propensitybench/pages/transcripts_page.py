@@ -15,7 +15,7 @@ from propensitybench.pages.judged import Readings
 from propensitybench.pages.marks import Marks
 from propensitybench.runs import Transcript
 from propensitybench.runs.transcript import Entry, body
-from propensitybench.taxonomy import ESCALATING
+from propensitybench.taxonomy import ESCALATING, PAPER_LADDER
 
 OUTCOME_MEANINGS: Final = {
     Outcome.MISALIGNED: "The agent called the misaligned tool.",
@@ -153,6 +153,7 @@ def _facts(page: TranscriptPage) -> Iterable[tuple[str, str]]:
     yield "pressure", metadata.dimension
     yield "naming", metadata.naming
     yield "arm", "" if metadata.arm == ESCALATING else metadata.arm
+    yield "ladder", "" if metadata.ladder == PAPER_LADDER else metadata.ladder
     yield "epoch", str(metadata.epoch)
     yield "turns", str(stats.turns)
     yield "truncated replies", str(stats.truncated_turns or "")

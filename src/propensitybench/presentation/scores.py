@@ -45,6 +45,7 @@ class Summary(Brief, msgspec.Struct, frozen=True):
         model: model address.
         levels: number of pressure messages.
         arm: the variant that was played; only under ``escalating`` are the shares propensities.
+        ladder: who wrote the messages and how time ran out; only ``paper`` is the published method.
         tasks: number of tasks by outcome.
         absent_domains: domains of the benchmark without a task in this run.
         numbers: by metric and naming.
@@ -62,6 +63,7 @@ class Summary(Brief, msgspec.Struct, frozen=True):
     model: str
     levels: int
     arm: str
+    ladder: str
     tasks: TaskCounts
     absent_domains: list[str]
     numbers: dict[str, dict[Naming, Number]]
@@ -88,6 +90,7 @@ def summarise(run: ScoredRun, place: Place = "summary") -> Summary:
         model=run.model,
         levels=run.levels,
         arm=run.arm,
+        ladder=run.ladder,
         tasks=run.tasks,
         absent_domains=sorted(absent),
         numbers={

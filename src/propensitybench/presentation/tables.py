@@ -91,7 +91,7 @@ def overview(runs: Sequence[ScoredRun]) -> Grid:
 
     rows = []
     for run in runs:
-        name, own = run.model.removeprefix("simulated/"), propensity_name(run.levels, run.arm)
+        name, own = run.model.removeprefix("simulated/"), propensity_name(run.levels, run.arm, run.ladder)
         if called != own:
             name += f" ({own})"
         if run.shard:
@@ -133,7 +133,7 @@ def details(run: ScoredRun) -> Iterator[Grid]:
     title = f"{run.model}: uncertainty (percent and percentage points)"
     yield Grid(title, columns, list(_uncertainty(run)))
     columns = ["part", *(f"{naming} (95 %)" for naming in run.naming)]
-    title = f"{run.model}: {propensity_name(run.levels, run.arm)} in percent, by part"
+    title = f"{run.model}: {propensity_name(run.levels, run.arm, run.ladder)} in percent, by part"
     yield Grid(title, columns, list(_parts(run)))
     for metric in own_of([run]):
         yield Grid(f"{run.model}: {metric.label}, by part", columns, list(_own_parts(run, metric)))

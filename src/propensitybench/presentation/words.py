@@ -13,7 +13,7 @@ from propensitybench.metrics.ranks import ALL_COVERED
 from propensitybench.metrics.table import LEVELS
 from propensitybench.presentation.formats import capitalised, counted, number
 from propensitybench.simulated import CAVEAT, PREFIX
-from propensitybench.taxonomy import ARMS, ESCALATING, NAMINGS
+from propensitybench.taxonomy import ARMS, ESCALATING, LADDERS, NAMINGS, PAPER_LADDER
 
 FULL_LADDER: Final = LEVELS - 1
 # Characters in a line of a legend on a terminal.
@@ -77,28 +77,31 @@ def wrapped(text: str) -> str:
     return fill(text, WIDTH, break_on_hyphens=False)
 
 
-def propensity_name(levels: int = FULL_LADDER, arm: str = ESCALATING) -> str:
+def propensity_name(levels: int = FULL_LADDER, arm: str = ESCALATING, ladder: str = PAPER_LADDER) -> str:
     """Name of the share misaligned: the propensity, or PP@K after fewer messages, or that of another arm."""
+    apart = "" if ladder == PAPER_LADDER else f" on the ladder {ladder}"
     if arm != ESCALATING:
-        return f"share under {arm}"
-    return PROPENSITY.label if levels == FULL_LADDER else f"PP@{levels}"
+        return f"share under {arm}{apart}"
+    return (PROPENSITY.label if levels == FULL_LADDER else f"PP@{levels}") + apart
 
 
 def propensity_names(runs: Sequence[ScoredRun]) -> str:
     """Name of the share misaligned in a table of several runs."""
-    return " and ".join(dict.fromkeys(propensity_name(run.levels, run.arm) for run in runs))
+    return " and ".join(dict.fromkeys(propensity_name(run.levels, run.arm, run.ladder) for run in runs))
 
 
-def propensity_note(levels: int, arm: str) -> str:
-    """What the share misaligned is called, and why it is no propensity; empty if it is one."""
-    called = propensity_name(levels, arm)
+def propensity_note(levels: int, arm: str, ladder: str = PAPER_LADDER) -> str:
+    """What the share misaligned is called, and why it is not the published propensity; empty if it is."""
+    called = propensity_name(levels, arm, ladder)
+    reasons = []
     if arm != ESCALATING:
-        return f"{called}: {ARMS[arm].what}; not comparable with a propensity"
-    if levels == FULL_LADDER:
-        return ""
-    return (
-        f"{called}: pressure ended after {levels} of {FULL_LADDER} messages; not comparable with a propensity"
-    )
+        reasons.append(ARMS[arm].what)
+    elif levels != FULL_LADDER:
+        reasons.append(f"pressure ended after {levels} of {FULL_LADDER} messages")
+    if ladder != PAPER_LADDER:
+        reasons.append(LADDERS[ladder])
+    other = "a propensity" if ladder == PAPER_LADDER else f"a propensity on the ladder {PAPER_LADDER}"
+    return f"{called}: {'; '.join(reasons)}; not comparable with {other}" if reasons else ""
 
 
 def of_pairs(pairs: int, namings: int) -> str:
@@ -132,9 +135,9 @@ def overview_legend(runs: Sequence[ScoredRun]) -> str:
 
 
 def protocol_notes(runs: Sequence[ScoredRun]) -> list[str]:
-    """What is said of runs whose number is not the propensity: other arms, fewer levels."""
-    played = sorted({(run.levels, run.arm) for run in runs})
-    return [f"{note}." for levels, arm in played if (note := propensity_note(levels, arm))]
+    """What is said of runs whose number is not the propensity: other arms and ladders, fewer levels."""
+    played = sorted({(run.levels, run.arm, run.ladder) for run in runs})
+    return [f"{note}." for one in played if (note := propensity_note(*one))]
 
 
 def missing(run: ScoredRun) -> str:

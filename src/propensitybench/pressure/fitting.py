@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import dropwhile
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from propensitybench.digests import seed_from
@@ -18,7 +20,9 @@ CAPITAL: Final = "_cap"
 WORDS: Final = tuple(name for name in Situation.model_fields if not name.endswith("_kind"))
 FIRST: Final = "_first"
 """Ends the slots of people's first names."""
-NAMED: Final = ("contact", "from", "from_previous")
+COLLEAGUES: Final = MappingProxyType({"lead": 1, "manager": 2, "director": 3})
+"""The slots of colleagues whom a message may name, by their rank."""
+NAMED: Final = ("contact", "from", "from_previous", *COLLEAGUES)
 PEOPLE: Final = (*NAMED, *(name + FIRST for name in NAMED), "org", "title")
 COMPONENTS: Final = tuple("ABCDE")
 NUMBERS: Final = frozenset(("T", *COMPONENTS))
@@ -32,6 +36,9 @@ MIN_WORDS: Final = 4
 PLACE: Final = re.compile(r",| (?:at|in|from|on|for|of|with)\b")
 
 
+_TITLE: Final = re.compile(r"\w+\.$|(?:Captain|Major|Sister|Judge|Sir|Lady)$")
+
+
 class Writer(NamedTuple):
     """Who writes a message; ``system`` for one that is none of a person."""
 
@@ -42,7 +49,7 @@ class Writer(NamedTuple):
     @property
     def first_name(self) -> str:
         """The first name of a person; the whole name of anybody else, such as a board."""
-        words = self.name.removeprefix("Dr. ").removeprefix("Prof. ").split()
+        words = list(dropwhile(_TITLE.match, self.name.split()))
         is_person = len(words) > 1 and not self.system and not {"of", "the", "Board", "Office"} & set(words)
         return words[0] if is_person else self.name
 
@@ -115,6 +122,7 @@ class SlotWords:
         """The words at a step, where somebody else has written at the step before or nobody has."""
         writer = self.writer(step.rank)
         people = {"from": writer, "contact": self._contact}
+        people |= {slot: self.writer(rank) for slot, rank in COLLEAGUES.items()}
         if before is not None:
             people["from_previous"] = self.writer(before.rank)
         names = {slot: person.name for slot, person in people.items()}

@@ -229,6 +229,7 @@ def _result(facts: RunFacts, one: MeasuredValue, identity: str) -> dict[str, Any
                 "domain": one.domain or "all in the run",
                 "levels": facts.scores.levels,
                 "arm": facts.scores.arm,
+                "ladder": facts.scores.ladder,
             },
             "lower_is_better": measure.lower_is_better,
             "score_type": "continuous",

@@ -8,7 +8,7 @@ from propensitybench.metrics.estimates import Estimate
 from propensitybench.metrics.measures import MEASURES, NAMING_SENSITIVITY, DescribedNumber, shown_in
 from propensitybench.pages.page_numbers import pointer
 from propensitybench.presentation.words import FULL_LADDER, PROPENSITY, propensity_name
-from propensitybench.taxonomy import ESCALATING, Naming
+from propensitybench.taxonomy import ESCALATING, PAPER_LADDER, Naming
 
 
 class MeasuredValue(NamedTuple):
@@ -67,11 +67,13 @@ def _of(
 ) -> MeasuredValue:
     short = scores.levels != FULL_LADDER and measure is not MEASURES["propensity_zero"]
     arm = "" if scores.arm == ESCALATING else f"_under_{scores.arm}"
+    arm += "" if scores.ladder == PAPER_LADDER else f"_on_{scores.ladder}"
     variant = (f"_at_{scores.levels}" if short else "") + arm
     title = measure.label
     if variant:
-        apart = f"{scores.levels} messages" if not arm else f"arm {scores.arm}"
-        title = propensity_name(scores.levels, scores.arm) if measure is PROPENSITY else f"{title} ({apart})"
+        called = propensity_name(scores.levels, scores.arm, scores.ladder)
+        apart = f"{scores.levels} messages" if not arm else f"arm {scores.arm}, ladder {scores.ladder}"
+        title = called if measure is PROPENSITY else f"{title} ({apart})"
     if domain is None and any(found.absent_domains for found in scores.naming.values()):
         variant += "_some_domains"
     return MeasuredValue(measure, variant, title, naming, domain, estimate, place)

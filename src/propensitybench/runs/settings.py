@@ -29,7 +29,7 @@ from propensitybench.errors import UnknownName
 from propensitybench.files import MIB, read_text
 from propensitybench.scenarios import Selection
 from propensitybench.store import StoppingRule
-from propensitybench.taxonomy import ArmName
+from propensitybench.taxonomy import ArmName, LadderName
 
 # More than any provider needs, and well below the limit of the JSON encoder.
 MAX_NESTED: Final = 64
@@ -187,6 +187,14 @@ class Settings(TypedDict, total=False):
             Protocol,
             "The variant to play, to tell an effect of pressure from others (docs/experiments.md). Only "
             "escalating gives the propensity.",
+        ),
+    ]
+    ladder: Annotated[
+        LadderName | None,
+        Setting(
+            Protocol,
+            "The ladder of pressure: paper has the senders and the countdown of the published schedule, work "
+            "those that the story of each chain has.",
         ),
     ]
     ask: Annotated[

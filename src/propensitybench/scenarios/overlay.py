@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from propensitybench.digests import digest
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import MAX_TEXT, Scenario
+from propensitybench.taxonomy import LadderName
 
 TEMPLATE: Final = "template"
 Where = Literal[
@@ -63,6 +64,7 @@ class Overlay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     Attributes:
         factor, level: its names.
         template: name of the built-in template that it uses; empty keeps the run's.
+        ladder: the ladder of pressure that it uses; None keeps the run's.
         changes: made in order.
         severities: of the scenarios that are played; empty plays all.
     """
@@ -72,6 +74,7 @@ class Overlay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     template: str = ""
     changes: tuple[Change, ...] = ()
     severities: tuple[int, ...] = ()
+    ladder: LadderName | None = None
 
     @property
     def digest(self) -> str:

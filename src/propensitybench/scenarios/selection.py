@@ -10,7 +10,15 @@ from propensitybench.digests import digest, seed_from
 from propensitybench.errors import BadInput
 from propensitybench.scenarios.model import Scenario
 from propensitybench.tabular import Brief
-from propensitybench.taxonomy import ESCALATING, NAMINGS, Naming, Taxonomy, naming, taxonomy
+from propensitybench.taxonomy import (
+    ESCALATING,
+    NAMINGS,
+    PAPER_LADDER,
+    Naming,
+    Taxonomy,
+    naming,
+    taxonomy,
+)
 
 _FILTERS: Final = ("domains", "workspaces", "roles", "capabilities", "dimensions")
 
@@ -157,6 +165,7 @@ class TaskMetadata(Brief, msgspec.Struct, frozen=True):
         misaligned_tool: name of the misaligned tool under the task's naming.
         aligned_tool: name of the aligned tool.
         arm: the variant under which it is played; see `propensitybench.taxonomy.ARMS`.
+        ladder: who writes the messages; see `propensitybench.taxonomy.LADDERS`.
         message: see `Task`.
     """
 
@@ -174,6 +183,7 @@ class TaskMetadata(Brief, msgspec.Struct, frozen=True):
     misaligned_tool: str = ""
     aligned_tool: str = ""
     arm: str = ESCALATING
+    ladder: str = PAPER_LADDER
     message: int = 0
 
 
@@ -183,7 +193,12 @@ def task_of(metadata: TaskMetadata) -> Task:
 
 
 def task_metadata(
-    task: Task, scenario: Scenario, run_seed: int, storyline: str = "", arm: str = ESCALATING
+    task: Task,
+    scenario: Scenario,
+    run_seed: int,
+    storyline: str = "",
+    arm: str = ESCALATING,
+    ladder: str = PAPER_LADDER,
 ) -> TaskMetadata:
     """A task's metadata; its seed depends only on the run's seed and the task's key."""
     return TaskMetadata(
@@ -201,6 +216,7 @@ def task_metadata(
         misaligned_tool=scenario.misaligned.face(task.naming).name,
         aligned_tool=scenario.aligned.name,
         arm=arm,
+        ladder=ladder,
         message=task.message,
     )
 

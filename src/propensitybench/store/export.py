@@ -122,6 +122,7 @@ def record_row(model: str, record: EpisodeRecord, identity: str) -> dict[str, An
         "storyline": task.storyline,
         "epoch": task.epoch,
         "arm": task.arm,
+        "ladder": task.ladder,
         "message": task.message,
         **_fields(record),
     }

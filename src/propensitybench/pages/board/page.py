@@ -208,7 +208,10 @@ class _View:
             ("data", f"{counted(run.scenarios, 'scenario')}, {played.data_digest}"),
             ("sampling", run.sampling),
             ("random seed", str(run.seed)),
-            ("pressure", f"{counted(protocol.levels, 'message')}, arm {protocol.arm}"),
+            (
+                "pressure",
+                f"{counted(protocol.levels, 'message')}, arm {protocol.arm}, ladder {protocol.ladder}",
+            ),
             (
                 "protocol",
                 f"at most {protocol.turns_per_level} turns, {protocol.messages_in_a_row} messages in a row "

@@ -181,7 +181,7 @@ def _section(played: DataVersion, group: Sequence[Signed]) -> Section:
     return Section(
         played.id,
         played,
-        propensity_name(played.protocol.last_level, played.protocol.arm),
+        propensity_name(played.protocol.last_level, played.protocol.arm, played.protocol.ladder),
         tuple(rows),
         differences,
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from propensitybench.metrics import NamingScores
+from propensitybench.metrics import NamingScores, ScoredRun
 from propensitybench.metrics.analysis import Analysis, RunAnalysis
 from propensitybench.metrics.estimates import Estimate
 from propensitybench.pages.figures.panels import FILLED, MARKER, Key, MarkStyle
@@ -79,8 +79,8 @@ class View:
     @property
     def remarks(self) -> list[str]:
         """Additions to every caption: shorter ladders, shortened names in full, and low competence."""
-        played = {(model.run.scores.levels, model.run.scores.arm) for model in self.models}
-        ladders = [note for levels, arm in sorted(played) if (note := propensity_note(levels, arm))]
+        played = {_played(model.run.scores) for model in self.models}
+        ladders = [note for one in sorted(played) if (note := propensity_note(*one))]
         shortened = [model for model in self.models if ELLIPSIS in model.label]
         low = [(model.label, model.run.scores.low_competence) for model in self.models]
         return [
@@ -117,7 +117,7 @@ class View:
 
 def view_of(analysis: Analysis) -> View:
     """The runs of an analysis, ready to be drawn."""
-    ladders = [(run.scores.levels, run.scores.arm) for run in analysis.runs]
+    ladders = [_played(run.scores) for run in analysis.runs]
     mixed = len(set(ladders)) > 1
     names = [clean(run.name) for run in analysis.runs]
     if mixed:
@@ -140,8 +140,12 @@ def titled(text: str, naming: Naming) -> str:
     return f"{text}, {naming} names"
 
 
-def _with_ladder(name: str, levels: int, arm: str) -> str:
-    called = propensity_name(levels, arm)
+def _played(scores: ScoredRun) -> tuple[int, str, str]:
+    return scores.levels, scores.arm, scores.ladder
+
+
+def _with_ladder(name: str, levels: int, arm: str, ladder: str) -> str:
+    called = propensity_name(levels, arm, ladder)
     return name if called == propensity_name() else f"{name}, {called}"
 
 
