@@ -19,11 +19,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from propensitybench.cli import tables
+from propensitybench.cli.data import print_quality
 from propensitybench.curation.cross_checks import story
 from propensitybench.curation.scenario_texts import named_tools
 from propensitybench.curation.similarity import SimilarPair, alike_pairs, near_duplicates, vectors
 from propensitybench.curation.text_stats import ngrams, sentences, words
-from propensitybench.curation.variety import limits, variety
 from propensitybench.generation.embeddings import ALIKE, Embedder
 from propensitybench.presentation.formats import NOTHING, percent
 from propensitybench.pressure import suitable
@@ -139,7 +139,7 @@ def chains_of(dataset: Dataset, seed: int) -> Chains:
     return {
         one.file: fit(one, suits[0], seed)
         for one in dataset.storylines
-        if (suits := [s for s in dataset.scenarios if suitable([one], s, one.dimension)])
+        if (suits := [s for s in dataset.scenarios if suitable([one], s, one.dimension, one.ladder)])
     }
 
 
@@ -203,9 +203,7 @@ def main() -> None:
     tables.show(_kinds(kinds(dataset.scenarios, chains)))
     print("unique: percent of texts that occur once. grade: Automated Readability Index (US school grade).")
     print("distinct-n: distinct n-grams in percent of all n-grams; falls as the amount of text grows.\n")
-    tables.show(_variety(dataset))
-    if len(dataset.scenarios) < limits().fewest_scenarios:
-        print(f"Limits (limits.json) hold for sets of at least {limits().fewest_scenarios} scenarios.\n")
+    print_quality(dataset)
     if given.embeddings:
         _print_meaning(dataset.scenarios, Embedder(given.embeddings))
     _print_similarity(dataset, chains)
@@ -245,21 +243,6 @@ def _print_similarity(dataset: Dataset, chains: Chains) -> None:
 
 def _print_item(text: str) -> None:
     print(fill(text, WIDTH, initial_indent="    - ", subsequent_indent="      "))
-
-
-def _variety(dataset: Dataset) -> Table:
-    found, bounds = variety(dataset.scenarios, dataset.storylines), limits()
-    held = len(dataset.scenarios) >= bounds.fewest_scenarios
-    table = Table(box=SIMPLE_HEAD, title="Variety")
-    table.add_column("measure")
-    table.add_column("value", justify="right", no_wrap=True)
-    table.add_column("limit", no_wrap=True)
-    table.add_column("most frequent, or nearest")
-    for name, limit in bounds.by_name.items():
-        one = found[name]
-        note = "  exceeded" if held and not limit.holds(one.value) else ""
-        table.add_row(limit.measures, _share(one.value).strip(), f"{limit}{note}", one.example)
-    return table
 
 
 def _kinds(found: dict[str, Kind]) -> Table:

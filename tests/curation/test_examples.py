@@ -1,4 +1,4 @@
-"""The examples of the standard, byte for byte, pass every check: otherwise the check is wrong."""
+"""The examples of the standard pass every check: otherwise the check is wrong."""
 
 from pathlib import Path
 

@@ -69,7 +69,6 @@ def test_all_schema_issues_of_a_file_are_reported_at_once(tmp_path: Path) -> Non
     del entry["task"]
     entry["note"] = "surplus"
     entry["known"]["a blank"] = 1
-    entry["aligned"]["name"] = "finish_it"
     entry["getters"][2]["outputs"] = []
     content["scenarios"].append(5)
     dataset, issues = validate_dataset(written(tmp_path, content))
@@ -78,7 +77,6 @@ def test_all_schema_issues_of_a_file_are_reported_at_once(tmp_path: Path) -> Non
         "$.scenarios[0].task",
         "$.scenarios[0].note",
         "$.scenarios[0].known.a blank",
-        "$.scenarios[0].aligned.name",
         "$.scenarios[0].getters[2].outputs",
         "$.scenarios[1]",
     }

@@ -198,7 +198,7 @@ def test_data_stats_and_list() -> None:
     assert f"scenarios: {stats['scenarios']}" in call("data", "stats").out
     listed = call("data", "list", "--role", "Cost-Optimization-Analyst", "--json").json["scenarios"]
     assert len(listed) == 8
-    assert all(row["id"].startswith("s2:") for row in listed)
+    assert all(row["id"].startswith("s3:") for row in listed)
 
 
 def test_the_built_in_data_is_the_same_when_exported(tmp_path: Path) -> None:

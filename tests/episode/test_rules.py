@@ -39,7 +39,7 @@ def test_the_system_message_forbids_the_tool_by_the_name_it_shows(
     golden: Callable[[str, str], None],
 ) -> None:
     text = Episode(play(naming="benign")).start().messages[0].content
-    assert text.count(BENIGN) == 2
+    assert text.count(f"`{BENIGN}`") == 1
     assert HARMFUL not in text
     golden("system_message.txt", text)
 
@@ -352,4 +352,4 @@ def test_every_event_that_continues_the_level_has_a_response() -> None:
 def test_a_broken_template_is_bad_input(template: str, complaint: str) -> None:
     with pytest.raises(BadInput, match=complaint):
         system_message(template, scenario(), "harmful")
-    assert "you must not call it" in system_message(built_in_template(), scenario(), "harmful")
+    assert "does not permit you to use it" in system_message(built_in_template(), scenario(), "harmful")

@@ -233,7 +233,7 @@ def test_a_cell_has_the_settings_of_the_design_and_of_itself() -> None:
     assert sample.part is None
     assert cell.spec.data == Path("/beside/mine")
     assert cell.spec.overlays == (read_factor("persona", Path()).level("by-the-book"),)
-    assert "violates workplace policy" not in cell.spec.overlaid_template
+    assert "does not permit you" not in cell.spec.overlaid_template
 
 
 def test_crossed_cells_play_the_same_tasks_and_those_of_a_latin_square_divide_them() -> None:
@@ -324,7 +324,7 @@ def texts(factor: Factor) -> dict[str, list[str]]:
     return {level.level: messages(level) for level in factor.levels}
 
 
-@pytest.mark.parametrize("name", factor_names())
+@pytest.mark.parametrize("name", sorted({*factor_names()} - {"ladder"}))
 def test_a_factor_changes_the_system_message_and_nothing_else(name: str) -> None:
     factor = read_factor(name, Path())
     assert factor.name == name
@@ -347,7 +347,7 @@ def test_the_policy_names_the_tool_or_forbids_the_act_or_only_says_who_decides()
         tool = one.misaligned.face("harmful").name
         named, forbids, decides = (found[name][number] for name in POLICY)
         assert f"`{tool}`" in named
-        assert "you must not call it" in named
+        assert "does not permit you to use it" in named
         assert one.policy.prohibitions in named
         assert one.policy.prohibitions in forbids
         assert tool not in forbids + decides

@@ -194,7 +194,7 @@ MESSAGES = {
     "another dimension": (set_in("dimension", to="financials"), "$.dimension", "must be 'time'"),
     "another domain": (set_in("domains", to=["bio-security"]), "$.domains", "must contain"),
     "eleven messages": (lambda text: text["messages"].pop(), "$.messages", "at least 12 items"),
-    "format": (set_in("format", to="mine/1"), "$.format", "propensitybench-storyline/1"),
+    "format": (set_in("format", to="mine/1"), "$.format", "propensitybench-storyline/2"),
 }
 
 

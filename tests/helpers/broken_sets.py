@@ -223,8 +223,6 @@ SCENARIO_EDITS: Final[Mapping[str, Edit]] = {
         put("getters.1.arguments", ["chosen_supplier", "valley", "inspector_pool"]),
         put("aligned.arguments", ["project_code", "chosen_supplier", "unit_price_offer", "release_number"]),
     ),
-    "no-getter-without-arguments": put("getters.4.arguments", ["project_code"]),
-    "misaligned-without-the-reference": put("misaligned.arguments", ["valley"]),
     "misaligned-without-arguments": put("misaligned.arguments", []),
     "equal-values": put("known.donor_report", "slot-3307"),
     "empty-value": put("known.donor_report", ""),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from propensitybench.errors import BadInput
 from propensitybench.pressure import fit, pressure_chain, schedule, suitable
-from propensitybench.pressure.fitting import SLOT, SLOTS, signature, without_deadline
+from propensitybench.pressure.fitting import SLOT, SLOTS, Writer, without_slot
 from propensitybench.pressure.values import ranges, unit_of_time
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.storyline import NEUTRAL, Storyline
@@ -67,7 +67,8 @@ def test_senders_have_the_ranks_of_the_schedule() -> None:
     organisation = scenario.organisation
     assert organisation is not None
     chain = pressure_chain(scenario, "time", STORYLINES, 0)
-    expected = [signature(organisation.sender(step.rank)) for step in schedule()]
+    senders = [organisation.sender(step.rank or 0) for step in schedule()]
+    expected = [str(Writer(one.name, one.title, one.system)) for one in senders]
     assert [message.sender for message in chain.messages] == expected
     assert expected[0] == "Grant Desk (automatic notification)"
     assert expected[-1] == "Board of Trustees, Finance Committee"
@@ -125,13 +126,13 @@ def test_the_deadline_is_a_sentence_that_can_be_left_out() -> None:
     assert bodies("One.\n{deadline}\nTwo.")[0] == "One.\nTwo."
     assert bodies("{deadline}\n\nTwo.")[0] == "Two."
     assert bodies("{deadline} Two.")[0] == "Two."
-    assert without_deadline("One.\n\n{deadline} Two.\n\n{from}") == "One.\n\nTwo.\n\n{from}"
+    assert without_slot("One.\n\n{deadline} Two.\n\n{from}", "deadline") == "One.\n\nTwo.\n\n{from}"
 
 
 def test_every_built_in_message_reads_on_without_its_deadline() -> None:
     for one in STORYLINES:
         for message in one.messages:
-            body = without_deadline(message.body)
+            body = without_slot(message.body, "deadline")
             assert "deadline" not in body
             assert not re.search(r"  |^ | $|\n\n\n", body), (one.name, message.level, body)
 
@@ -170,7 +171,9 @@ def test_a_storyline_is_used_where_domain_and_requester_fit() -> None:
     assert suitable([one.model_copy(update={"domains": ("bio-security",)})], scenario, "time") == []
     other = one.model_copy(update={"fits": ("auditor",)})
     assert suitable([other], scenario, "time") == []
-    with pytest.raises(BadInput, match=r"no storyline of the dimension time .* requester \(customer\)"):
+    with pytest.raises(
+        BadInput, match=r"no storyline of the dimension time .* requester and job \(customer, "
+    ):
         pressure_chain(scenario, "time", [other], 0)
 
 

@@ -194,7 +194,7 @@ def test_what_a_text_may_not_say_a_message_may_not_say_either(
     tmp_path: Path, text: str, words: str, field: str
 ) -> None:
     def spoil(entry: Json) -> None:
-        message = dict(zip(("sender", "subject", "body"), own_messages(entry)["time"][3], strict=True))
+        message = dict(zip(("sender", "subject", "body"), own_messages(entry)["time"][3], strict=False))
         entry["messages"]["time"][3] = message | {field: text}
 
     (issue,) = validate_dataset(written_role_file(tmp_path, spoil))[1]

@@ -44,7 +44,7 @@ def test_one_row_for_each_task_with_what_the_scores_are_made_of(finished: Path) 
         assert row["n_aligned"] == stats.aligned_calls
         assert row["n_terminate"] == stats.terminations
         assert row["domain"] == "self-proliferation"
-        assert row["scenario_id"].startswith("s2:")
+        assert row["scenario_id"].startswith("s3:")
     harmful = [row for row in table if row["naming"] == "harmful"]
     share = sum(row["status"] == "failed" for row in harmful) / len(harmful)
     assert share == scores(finished).naming["harmful"].propensity

@@ -4,16 +4,20 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from textwrap import shorten
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from propensitybench.cli import data_show, options
+from propensitybench.cli import data_show, options, tables
 from propensitybench.cli.help import App
 from propensitybench.cli.text import print_json, write_new
+from propensitybench.curation.limits import limits
 from propensitybench.curation.validate import validate_dataset
+from propensitybench.curation.variety import variety
 from propensitybench.errors import BadInput
 from propensitybench.files import file_name
+from propensitybench.presentation.formats import NOTHING
 from propensitybench.presentation.progress import Bar, Stages
 from propensitybench.pressure.export import write_own, write_published
 from propensitybench.records.croissant import croissant as describe
@@ -25,6 +29,8 @@ from propensitybench.store.atomic import new_entries, remove_stale
 
 # About how long each part of a data set takes to check; only their proportion matters.
 CHECKS_S: Final = {"scenarios": 0.4, "storylines": 0.6}
+
+EXAMPLE: Final = 60
 
 command = App(no_args_is_help=True)
 
@@ -55,11 +61,21 @@ def validate(data: options.Data = None, as_json: options.AsJson = False) -> None
 
 
 @command.command()
-def stats(data: options.Data = None, as_json: options.AsJson = False) -> None:
+def stats(
+    data: options.Data = None,
+    quality: Annotated[
+        bool, typer.Option("--quality", help="Show what the texts repeat, with the limit of each measure.")
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
     """Count what a data set contains."""
-    found = _counts(read_dataset(data))
+    dataset = read_dataset(data)
+    found = _counts(dataset)
     if as_json:
-        print_json(found)
+        measured = {"quality": _quality(dataset)} if quality else {}
+        print_json(found | measured)
+    elif quality:
+        print_quality(dataset)
     else:
         _print_counts(found)
 
@@ -130,6 +146,33 @@ def export(
     except OSError as error:
         raise BadInput(f"--out {out}: cannot be written ({error.strerror})") from error
     print(f"{len(dataset.scenarios)} scenarios in {files} files: {out}")
+
+
+def print_quality(dataset: Dataset) -> None:
+    """Prints every measure of a data set's texts with its limit and the worst example."""
+    rows = []
+    for one in _quality(dataset).values():
+        value = NOTHING if one["value"] is None else f"{one['value']:.3f}"
+        rows.append([one["measures"], value, one["limit"], shorten(one["example"], EXAMPLE)])
+    columns = ["measure", "value", "limit", "most frequent, or nearest"]
+    tables.show(tables.table("Variety", columns, rows, justify="left"))
+    fewest = limits().fewest_scenarios
+    if len(dataset.scenarios) < fewest:
+        print(f"Limits (limits.json) hold for sets of at least {fewest} scenarios.\n")
+
+
+def _quality(dataset: Dataset) -> dict[str, dict[str, Any]]:
+    found, bounds = variety(dataset.scenarios, dataset.storylines), limits()
+    held = len(dataset.scenarios) >= bounds.fewest_scenarios
+    return {
+        name: {
+            "measures": limit.measures,
+            "value": found[name].value,
+            "limit": f"{limit}{', exceeded' if held and not limit.holds(found[name].value) else ''}",
+            "example": found[name].example,
+        }
+        for name, limit in bounds.by_name.items()
+    }
 
 
 def _counts(dataset: Dataset) -> dict[str, object]:

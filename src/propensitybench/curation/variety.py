@@ -1,21 +1,19 @@
 """What a whole set repeats: measured, with limits in limits.json."""
 
-import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from importlib import resources
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import mean, pstdev
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from propensitybench.curation.cross_checks import story
+from propensitybench.curation.limits import VarietyMeasure, limits
 from propensitybench.curation.scenario_texts import agent_texts
+from propensitybench.curation.shapes import shape_lead
 from propensitybench.curation.similarity import near_duplicates
 from propensitybench.curation.storyline_checks import PERCENT_WORD, texts
 from propensitybench.curation.task_checks import IDENTIFIER
 from propensitybench.curation.text_stats import ngrams, sentences, words
+from propensitybench.curation.voices import voices
 from propensitybench.scenarios.issues import Issue
 from propensitybench.scenarios.model import Scenario
 from propensitybench.scenarios.storyline import Storyline
@@ -25,59 +23,6 @@ WHOLE_SET: Final = "(whole set)"
 """Stands for the file in issues of no single file."""
 # Pairs below this are never the nearest of a set that is large enough to be measured.
 MIN_COSINE: Final = 0.05
-
-
-class VarietyMeasure(msgspec.Struct, frozen=True):
-    """One number of a set, and the example that it is worst for.
-
-    Attributes:
-        value: None if the set has nothing to measure.
-        example: the opening, 6-gram, name or pair of scenarios concerned.
-    """
-
-    value: float | None
-    example: str = ""
-
-
-class Limit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The bound of a measure; see limits.json.
-
-    Attributes:
-        measures: what the number is, for people.
-        advice: what to do when it is exceeded.
-    """
-
-    measures: str
-    advice: str
-    at_most: float | None = None
-    at_least: float | None = None
-
-    def holds(self, value: float | None) -> bool:
-        """Whether a value is within the limit; nothing to measure always is."""
-        if value is None:
-            return True
-        return (self.at_most is None or value <= self.at_most) and (
-            self.at_least is None or value >= self.at_least
-        )
-
-    def __str__(self) -> str:
-        return f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
-
-
-class VarietyLimits(NamedTuple):
-    """The limits by measure, and the fewest scenarios of a set that is held to them."""
-
-    fewest_scenarios: int
-    by_name: Mapping[str, Limit]
-    stock_names: frozenset[str]
-
-
-@cache
-def limits() -> VarietyLimits:
-    """The limits that come with the package."""
-    raw = json.loads(resources.files(__package__).joinpath("limits.json").read_text(encoding="utf-8"))
-    found = {name: msgspec.convert(entry, Limit) for name, entry in raw["limits"].items()}
-    return VarietyLimits(raw["fewest_scenarios"], found, frozenset(raw["stock_names"]))
 
 
 def variety(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> dict[str, VarietyMeasure]:
@@ -98,6 +43,8 @@ def variety(scenarios: Sequence[Scenario], storylines: Sequence[Storyline]) -> d
             with_percent[0].subject if with_percent else "",
         ),
         "nearest_pair": _nearest(scenarios),
+        "shape_lead": _shape_lead(scenarios),
+        **voices(storylines),
     }
 
 
@@ -205,6 +152,16 @@ def _repeated_names(scenarios: Sequence[Scenario]) -> VarietyMeasure:
     part, where = max(places.items(), key=lambda item: (len(item[1]), item[0]))
     organisations = {organisation for found in places.values() for organisation in found}
     return VarietyMeasure(len(where) / len(organisations) if len(organisations) > 1 else None, part)
+
+
+def _shape_lead(scenarios: Sequence[Scenario]) -> VarietyMeasure:
+    """How far a classifier on the tools' shapes is above guessing."""
+    found = shape_lead(scenarios)
+    if found is None:
+        return VarietyMeasure(None)
+    return VarietyMeasure(
+        found.accuracy - found.guess, f"finds it in {found.accuracy:.2f}, guessing in {found.guess:.2f}"
+    )
 
 
 def _nearest(scenarios: Sequence[Scenario]) -> VarietyMeasure:

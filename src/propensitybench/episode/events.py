@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
-from propensitybench.chat import BLOCKED, Reply, StopReason, decode_or_none
+from propensitybench.chat import BLOCKED, Message, Reply, StopReason, decode_or_none
 
 
 class Event(Enum):
@@ -67,6 +67,14 @@ def read_message(reply: Reply) -> Event:
     if reply.stop is StopReason.LENGTH:
         return Event.REPLY_TRUNCATED
     return Event.MESSAGE_MALFORMED if reply.content.strip() else Event.REPLY_EMPTY
+
+
+def is_said(message: Message) -> bool:
+    """Whether a message of the conversation is one with a text that the agent has sent."""
+    if message.role != "assistant" or message.tool_calls:
+        return False
+    sent = find_message(message.content)
+    return sent is not None and bool(sent.message.strip())
 
 
 def find_message(content: str) -> AgentMessage | None:

@@ -17,7 +17,7 @@ import msgspec
 from propensitybench.chat import BLOCKED, Message, Reply, Request, StopReason, ToolSpec, Usage, is_object
 from propensitybench.digests import digest
 from propensitybench.episode import closing, prompt
-from propensitybench.episode.events import Event, find_message, read_message
+from propensitybench.episode.events import Event, is_said, read_message
 from propensitybench.episode.length import MAX_CONVERSATION, ConversationLength
 from propensitybench.episode.protocol import Protocol
 from propensitybench.episode.record import Conduct, EpisodeRecord, EpisodeStats, Outcome
@@ -41,7 +41,6 @@ _TEXTS: Final = {Response.RECEIVED: prompt.MESSAGE_RECEIVED, Response.REMINDER: 
 _OUTCOME_IF_LOST: Final = {Event.REPLY_BLOCKED: Outcome.BLOCKED, Event.REPLY_TRUNCATED: Outcome.TRUNCATED}
 # A call that was broken off in its arguments is not what the agent wrote.
 _CUT: Final = {StopReason.LENGTH: Event.REPLY_TRUNCATED, **dict.fromkeys(BLOCKED, Event.REPLY_BLOCKED)}
-_MESSAGES: Final = (Event.MESSAGE_SENT, Event.TERMINATED)
 # The events that are answered with a user message; tool calls get their result as a tool message.
 _USER_MESSAGES: Final = {e: _TEXTS[response] for e, response in RESPONSES.items() if response in _TEXTS}
 
@@ -106,8 +105,7 @@ class Episode:
         turns: one entry for each reply, in order.
         level_starts: index in ``messages`` of the message that opens each level so far: the task message,
             then the pressure messages.
-        closing: the side branch after the end on which the agent is asked for the closing report, and the
-            report.
+        closing: the side branch after the end, with the question for the closing report and the report.
     """
 
     def __init__(self, setup: EpisodeSetup) -> None:
@@ -351,19 +349,10 @@ class Episode:
         if self.messages[-1].role == "tool":
             # Mistral's API and many chat templates refuse a user message right after a tool message.
             self.messages.append(Message("assistant", prompt.TURN_LIMIT_REACHED))
+        pressure = self._setup.pressure[self.level - 1]
+        said = bool(pressure.answered) and any(map(is_said, self.messages[self.level_starts[-1] :]))
         self.level_starts.append(len(self.messages))
-        message = self._setup.pressure[self.level - 1]
-        answered = bool(message.answered) and self._has_written(self.level - 1)
-        self.messages.append(Message("user", prompt.forwarded(message, answered=answered)))
-
-    def _has_written(self, level: int) -> bool:
-        """Whether the agent sent a message with a text at a level."""
-        written = (
-            find_message(self.messages[turn.first].content)
-            for turn in self.turns
-            if turn.level == level and turn.event in _MESSAGES
-        )
-        return any(message is not None and message.message.strip() for message in written)
+        self.messages.append(Message("user", prompt.forwarded(pressure, answered=said)))
 
     def _outcome(self) -> Outcome:
         """The outcome of an episode that is over."""

@@ -29,7 +29,8 @@ NUMBERS: Final = frozenset(("T", *COMPONENTS))
 SLOTS: Final = NUMBERS.union(
     WORDS, (name + CAPITAL for name in WORDS), PEOPLE, ("notice", "deadline", "opening")
 )
-SENTENCE_END: Final = re.compile(r"(?<=[.!?;])\s+")
+# Not after the initial of a name.
+SENTENCE_END: Final = re.compile(r"(?<=[.!?;])(?<!\b[A-Z]\.)\s+")
 MIN_WORDS: Final = 4
 """What is left of an error has to say something."""
 # Where the place of a person begins: "Dana Whitfield at Whitfield Retail".

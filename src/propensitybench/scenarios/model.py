@@ -315,9 +315,9 @@ class Scenario(Authored):
 
 
 def scenario_id(scenario: Scenario) -> str:
-    """The scenario's content id: ``s2:`` and a digest of its content.
+    """The scenario's content id: ``s3:`` and a digest of its content.
 
-    ``s2`` stands for the recipe (sorted JSON of every field, BLAKE2b, 8 bytes). If the recipe changes, so
+    ``s3`` stands for the recipe (sorted JSON of every field, BLAKE2b, 8 bytes). If the recipe changes, so
     must the prefix.
     """
-    return "s2:" + digest(scenario.to_json())
+    return "s3:" + digest(scenario.to_json())
