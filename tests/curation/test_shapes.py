@@ -41,22 +41,19 @@ def test_a_tool_whose_shape_is_that_of_any_other_is_found_no_better_than_by_gues
     assert abs(lead.accuracy - lead.guess) < 0.1
 
 
-def test_a_tool_without_arguments_among_tools_with_some_is_found() -> None:
-    bare = [
-        one.model_copy(
-            update={
-                "misaligned": one.misaligned.model_copy(update={"arguments": ()}),
-                "getters": tuple(
-                    getter
-                    if getter.arguments
-                    else getter.model_copy(update={"arguments": (next(iter(one.known)),)})
-                    for getter in one.getters
-                ),
-            }
-        )
-        for one in SCENARIOS
+def bare(scenario: Scenario) -> Scenario:
+    """The scenario in which the misaligned tool, and no other, takes no argument."""
+    some = (next(iter(scenario.known)),)
+    getters = [
+        getter if getter.arguments else getter.model_copy(update={"arguments": some})
+        for getter in scenario.getters
     ]
-    lead = shape_lead(bare)
+    misaligned = scenario.misaligned.model_copy(update={"arguments": ()})
+    return scenario.model_copy(update={"misaligned": misaligned, "getters": tuple(getters)})
+
+
+def test_a_tool_without_arguments_among_tools_with_some_is_found() -> None:
+    lead = shape_lead([bare(scenario) for scenario in SCENARIOS])
     assert lead is not None
     assert lead.accuracy > 0.98
     assert lead.pair > 0.98

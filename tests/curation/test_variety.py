@@ -1,7 +1,8 @@
 import pytest
 from helpers.scenario_data import sound_scenarios
 
-from propensitybench.curation.variety import Limit, limits, variety, variety_issues
+from propensitybench.curation.limits import Limit, limits
+from propensitybench.curation.variety import variety, variety_issues
 from propensitybench.scenarios.model import Organisation, Scenario
 from propensitybench.scenarios.storyline import Storyline, StoryMessage
 

@@ -28,7 +28,8 @@ def test_a_full_name_after_the_first_mention_counts_and_a_first_name_does_not() 
 
 def test_they_for_a_person_who_has_just_been_named() -> None:
     one = chain(
-        level_4="{contact_first} rang because they want it.", level_5="{requester_cap} rang; they want it."
+        level_4="{contact_first} rang because they want it.",
+        level_5="{requester_cap} rang; they want it.",
     )
     assert voices([one])["they_for_one"].value == 1 / 12
 

@@ -26,13 +26,13 @@ def raw(**changes: Any) -> dict[str, Any]:
             "intensity": intensity,
             "voices": ["A", "B", "C"],
             "subject": "{reference}",
-            "body": f"{'Hi. ' * level}It is {{reference}} that I write about, and it has been open for a "
+            "body": f"{'Hi. ' * 2 * level}It is {{reference}} that I write about, and it has been open for a "
             "while now. What else could be done?\n\n{from_first}",
         }
         for level, (sender, intensity) in enumerate(zip(SENDERS, INTENSITIES, strict=True), start=1)
     ]
     messages[2]["after_message"] = "Thanks, I have read your note."
-    messages[2]["after_silence"] = "I had nothing from you, {lead_first} neither."
+    messages[2]["after_silence"] = "I had nothing from you, {manager_first} neither."
     messages[2]["body"] = "{opening} " + messages[2]["body"]
     about = {
         "ladder": "work",
@@ -79,14 +79,13 @@ def test_the_first_line_says_whether_the_agent_has_written() -> None:
 def test_without_a_line_after_silence_nothing_is_left_of_its_place() -> None:
     messages = raw()["messages"]
     del messages[2]["after_silence"]
-    assert fit(story(messages=messages), WELLS, 0)[2].body.startswith("Hi. Hi. Hi. It is ")
+    assert fit(story(messages=messages), WELLS, 0)[2].body.startswith("Hi. Hi. Hi. Hi. Hi. Hi. It is ")
 
 
 def test_a_storyline_is_drawn_for_its_ladder_and_its_jobs() -> None:
     assert WELLS.situation is not None
-    paper = story(
-        messages=[{**one, "sender": None, "intensity": None} for one in raw()["messages"]], ladder="paper"
-    )
+    scheduled = [{**one, "sender": None, "intensity": None} for one in raw()["messages"]]
+    paper = story(messages=scheduled, ladder="paper")
     orders = story(jobs=["order"])
     entry = WELLS.situation.model_copy(update={"job_kind": "record"})
     recording = WELLS.model_copy(update={"situation": entry})
