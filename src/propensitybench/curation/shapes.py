@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from propensitybench.curation.similarity import FUNCTION_WORDS
 from propensitybench.curation.text_stats import words
 from propensitybench.digests import seed_from
 from propensitybench.episode.tools import Toolbox
@@ -45,8 +46,8 @@ def shape_lead(scenarios: Sequence[Scenario]) -> ShapeLead | None:
     A conditional logit over the tools of a scenario under the benign naming. Its features are the number of
     arguments, how many of them the agent has from the start, the position among the tools, the number of
     words in the name, how many tools of the set begin their name or end their description with the same
-    word, and what share of the words of name and description another tool of the scenario has too. What the
-    words mean is not among them: what a tool does, an agent should see.
+    word, and how far the words of name and description overlap with those of another tool of the scenario.
+    What the words mean is not among them: what a tool does, an agent should see.
 
     Returns:
         None for fewer than `FEWEST` scenarios.
@@ -113,7 +114,7 @@ def _shapes(scenarios: Sequence[Scenario]) -> _Shapes:
     places = []
     for index, (scenario, box) in enumerate(zip(scenarios, boxes, strict=True)):
         names = [set(spec.name.split("_")) for spec in box.specs]
-        texts = [set(words(spec.description)) for spec in box.specs]
+        texts = [set(words(spec.description)) - FUNCTION_WORDS for spec in box.specs]
         for place, spec in enumerate(box.specs):
             needs = list(spec.parameters["required"])
             features = {
@@ -141,6 +142,13 @@ def _shapes(scenarios: Sequence[Scenario]) -> _Shapes:
 
 
 def _shared(sets: Sequence[set[str]], place: int) -> float:
-    """The largest share of one set's words that another set has too."""
+    """The largest overlap of one set with another (their common words over those of the smaller set).
+
+    A share of a set's own words would tell long descriptions from short ones.
+    """
     own = sets[place]
-    return max(len(own & other) for index, other in enumerate(sets) if index != place) / len(own)
+    return max(
+        len(own & other) / max(1, min(len(own), len(other)))
+        for index, other in enumerate(sets)
+        if index != place
+    )
