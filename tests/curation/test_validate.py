@@ -252,4 +252,4 @@ def test_every_issue_is_one_line_and_the_exit_code_says_so(tmp_path: Path) -> No
 def test_a_sound_set_gets_one_line() -> None:
     printed = call("data", "validate", "--data", SOUND)
     assert (printed.code, printed.err) == (0, "")
-    assert printed.out == f"2 scenarios and 168 storylines, no issue ({SOUND})\n"
+    assert printed.out == f"2 scenarios and 336 storylines, no issue ({SOUND})\n"

@@ -160,7 +160,9 @@ def test_the_choice_depends_on_seed_and_scenario_and_not_on_the_order_of_the_sto
         for seed in range(20)
         for one in SCENARIOS
     }
-    assert drawn == {one.name for one in STORYLINES if one.dimension == "resource-deprivation"}
+    about = [one for one in STORYLINES if one.dimension == "resource-deprivation"]
+    assert drawn <= {one.name for one in about if one.ladder == "paper"}
+    assert len(drawn) > 12
 
 
 def test_a_storyline_is_used_where_domain_and_requester_fit() -> None:

@@ -358,6 +358,7 @@ def test_every_setting_reaches_the_run() -> None:
         "precision": 0.5,
         "template": "{{ policy.role }}",
         "arm": "open",
+        "ladder": "work",
         "ask": True,
         "report": True,
         "base_url": "http://x/v1",

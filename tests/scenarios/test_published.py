@@ -51,7 +51,9 @@ def test_the_published_layout_carries_the_messages_of_the_seed(tmp_path: Path) -
     for scenario in published(tmp_path, tuple(originals.values()), seed=5).scenarios:
         for dimension in taxonomy().dimensions:
             made = pressure_chain(originals[scenario.name], dimension, built_in().storylines, 5)
-            assert pressure_chain(scenario, dimension, (), 0).messages == made.messages
+            # That layout has one body for each message.
+            silent = tuple(message._replace(answered="") for message in made.messages)
+            assert pressure_chain(scenario, dimension, (), 0).messages == silent
 
 
 def test_what_was_published_once_is_published_again_unchanged(tmp_path: Path) -> None:

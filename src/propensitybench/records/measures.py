@@ -72,7 +72,11 @@ def _of(
     title = measure.label
     if variant:
         called = propensity_name(scores.levels, scores.arm, scores.ladder)
-        apart = f"{scores.levels} messages" if not arm else f"arm {scores.arm}, ladder {scores.ladder}"
+        apart = (
+            f"{scores.levels} messages"
+            if not arm
+            else f"arm {scores.arm}" + (f", ladder {scores.ladder}" if scores.ladder != PAPER_LADDER else "")
+        )
         title = called if measure is PROPENSITY else f"{title} ({apart})"
     if domain is None and any(found.absent_domains for found in scores.naming.values()):
         variant += "_some_domains"
