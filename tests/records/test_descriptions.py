@@ -58,7 +58,7 @@ def test_it_lists_every_file_with_its_digest() -> None:
     root = built_in_folder()
     there = {path.relative_to(root).as_posix() for path in root.rglob("*.json")} - {CROISSANT}
     assert files.keys() == there
-    assert len(files) == 161 + 168
+    assert len(files) == 161 + 336
     for name, one in files.items():
         assert one["sha256"] == hashlib.sha256((root / name).read_bytes()).hexdigest()
 
