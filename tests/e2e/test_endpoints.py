@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -336,7 +336,8 @@ def test_a_key_is_in_no_artefact(tmp_path: Path, serving: Serving) -> None:
         call("run", "--model", "m", "--base-url", f"http://u:{SENTINEL}@127.0.0.1/v1", "--run", "x.run")
     ]
     assert shown[0].code == 1
-    assert "[key]" in "".join(body for (body,) in sqlite3.connect(path).execute("SELECT body FROM error"))
+    with closing(sqlite3.connect(path)) as db:
+        assert "[key]" in "".join(body for (body,) in db.execute("SELECT body FROM error"))
     for done in shown:
         assert SENTINEL not in done.out + done.err
     for file in tmp_path.iterdir():

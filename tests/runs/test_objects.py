@@ -90,6 +90,7 @@ def test_a_run_is_given_as_an_object_or_as_its_file_and_as_nothing_else(
     edited.write_bytes(run.path.read_bytes())
     with sqlite3.connect(edited) as db:
         db.execute("DELETE FROM outcome WHERE task = 0")
+    db.close()
     with pb.RunFile.open(edited) as file:
         (difference,) = pb.verify(file)
     assert pb.verify(edited) == pb.verify(str(edited)) == pb.verify(pb.open(edited)) == (difference,)

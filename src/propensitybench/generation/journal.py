@@ -51,10 +51,14 @@ class ReplyJournal:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)
+        except (sqlite3.Error, OSError) as error:
+            raise self._unusable(error) from error
+        try:
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=FULL")
             self._database.execute(_SCHEMA)
-        except (sqlite3.Error, OSError) as error:
+        except sqlite3.Error as error:
+            self._database.close()
             raise self._unusable(error) from error
 
     def known(self, key: JournalKey) -> Reply | None:
