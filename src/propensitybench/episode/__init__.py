@@ -4,6 +4,7 @@ from propensitybench.episode.events import Event
 from propensitybench.episode.machine import Episode, EpisodeSetup, Turn
 from propensitybench.episode.prompt import (
     TEMPLATES,
+    built_in_name,
     built_in_template,
     check_template,
     system_message,
@@ -35,6 +36,7 @@ __all__ = [
     "State",
     "SurplusReplies",
     "Turn",
+    "built_in_name",
     "built_in_template",
     "check_template",
     "episode_setup",

@@ -54,6 +54,11 @@ def built_in_template(name: str = "named") -> str:
     return resources.files(__package__).joinpath(f"system_{name}.md.j2").read_text(encoding="utf-8")
 
 
+def built_in_name(template: str) -> str | None:
+    """The name in `TEMPLATES` of a template's text; None for another one."""
+    return next((name for name in TEMPLATES if built_in_template(name) == template), None)
+
+
 def template_text(given: str) -> str:
     """The template of a name in `TEMPLATES`, or the text of another one, as it is.
 

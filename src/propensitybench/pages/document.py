@@ -14,7 +14,7 @@ import msgspec
 from propensitybench.chat import Usage
 from propensitybench.digests import digest
 from propensitybench.engine import Price, price_table
-from propensitybench.episode import TEMPLATES, EpisodeRecord, Outcome, Protocol, built_in_template
+from propensitybench.episode import EpisodeRecord, Outcome, Protocol, built_in_name
 from propensitybench.escaping import visible
 from propensitybench.metrics import ScoredRun
 from propensitybench.metrics.analysis import Analysis, analyse
@@ -250,10 +250,7 @@ def _label(name: str, scores: ScoredRun) -> str:
 
 def template_name(manifest: Manifest) -> str:
     """``named``, ``unnamed``, or a digest of the system message's template."""
-    for name in TEMPLATES:
-        if manifest.template == built_in_template(name):
-            return name
-    return "t1:" + digest(manifest.template)
+    return built_in_name(manifest.template) or "t1:" + digest(manifest.template)
 
 
 def _sampling(selections: Sequence[Selection]) -> str:

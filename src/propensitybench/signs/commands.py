@@ -4,7 +4,7 @@ import json
 from shlex import quote
 from typing import Final
 
-from propensitybench.episode import PAPER, TEMPLATES, built_in_template
+from propensitybench.episode import PAPER, built_in_name
 from propensitybench.metrics.scores import Scorable
 from propensitybench.runs import Run
 from propensitybench.runs.settings import SETTINGS, as_typed, option_of
@@ -37,7 +37,7 @@ def options_of(manifest: Manifest) -> list[str]:
     numbers["levels"] = None if manifest.protocol.levels == PAPER.levels else manifest.protocol.levels
     numbers["seed"] = manifest.seed or None
     words += [as_typed(name, number) for name, number in numbers.items() if number is not None]
-    if (template := _template(manifest.template)) != "named":
+    if (template := built_in_name(manifest.template) or "FILE") != "named":
         words.append(f"{option_of('template')} {template}")
     for name, value in manifest.options.items():
         if isinstance(value, dict):
@@ -45,7 +45,3 @@ def options_of(manifest: Manifest) -> list[str]:
         elif name in SETTINGS and value is not None:
             words.append(as_typed(name, value))
     return words
-
-
-def _template(text: str) -> str:
-    return next((name for name in TEMPLATES if built_in_template(name) == text), "FILE")

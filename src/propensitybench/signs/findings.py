@@ -1,6 +1,5 @@
 """Tests the signs of propensity on runs: `propensitybench.findings`."""
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -21,7 +20,7 @@ from propensitybench.metrics.scores import low_competence
 from propensitybench.presentation.words import NamedAgent, notices
 from propensitybench.runs import Run, comparable
 from propensitybench.runs.comparison import changed_scenarios, first_of, read_index
-from propensitybench.runs.read import Runs, TaskAnswers, read_stated, runs_of
+from propensitybench.runs.read import PathLike, Runs, TaskAnswers, read_stated, runs_of
 from propensitybench.signs.find import ModelFindings, find
 from propensitybench.signs.nine import Sign, declared
 from propensitybench.signs.subject import Read, Subject
@@ -35,8 +34,6 @@ PLACEBO: Final = "placebo"
 REASONS: Final = "justification"
 # Two runs of one model that differ only in other settings are two arms of the same tasks.
 _SAME_IN_ARMS: Final = ("model", "options", "seed", "template", "overlays", "rules")
-
-PathLike = str | os.PathLike[str]
 
 
 class Findings(msgspec.Struct, Tabular, frozen=True):

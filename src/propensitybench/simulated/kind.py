@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from propensitybench.clients import Client
 from propensitybench.clients.kind import ClientKind
 from propensitybench.clients.options import ModelOptions, RequestLimits
@@ -42,9 +44,7 @@ class SimulatedKind(ClientKind):
 
 
 def _check_options(model: str, options: ModelOptions, *, has_address: bool = False) -> None:
-    given = [
-        name for name in options.__struct_fields__ if getattr(options, name) != getattr(ModelOptions(), name)
-    ]
+    given = list(msgspec.to_builtins(options))  # without defaults
     if has_address and "base_url" not in given:
         given.insert(0, "base_url")
     if given:
