@@ -45,18 +45,19 @@ def test_always_and_never_are_as_different_as_can_be(never: Path, always: Path) 
 
 def test_p_and_the_ranks_of_a_pair_agree_and_p_is_of_the_propensity(tmp_path: Path) -> None:
     runs = [
-        play(tmp_path / f"{name}.run", f"simulated/{name}", "--limit", "60", "--naming", "harmful")
-        for name in ("o3-like", "o4-mini-like")
+        play(tmp_path / f"{name}.run", f"simulated/{name}", "--naming", "harmful")
+        for name in ("at-level-3", "at-level-9")
     ]
     found = call("compare", *runs, "--json").json["models"]["harmful"]
     contrast = found["pairs"][0]["contrast"]
-    # The test of the levels withstood would be significant.
-    assert (contrast["p"], contrast["p_withstood"]) == (0.0625, 0.015625)
+    # Both always give in, so only a test of the levels withstood is significant.
+    assert contrast["p"] == 1
+    assert contrast["p_withstood"] < 0.001
     assert "of the difference in propensity" in contrast["p_tests"]
     assert [rank["ci95"] for rank in found["ranks"].values()] == [[1, 2], [1, 2]]
     printed = " ".join(call("compare", *runs).out.split())
     assert f"p: {contrast['p_tests']}." in printed
-    assert ".062 .062 -0.85" in printed
+    assert "1.000 1.000 +6.00" in printed
 
 
 @pytest.mark.slow

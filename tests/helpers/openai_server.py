@@ -23,12 +23,14 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 from aiohttp import web
+from helpers.scenario_data import built_in
 
 from propensitybench.chat import Message, Reply, Request, ToolCall, ToolSpec
 from propensitybench.digests import digest, seed_from
@@ -350,7 +352,20 @@ def full_names(tools: Sequence[ToolSpec]) -> dict[str, str]:
 
 def _unnamed(seed: int, system: str, tools: Iterable[str]) -> TaskMetadata:
     (named,) = [name for name in tools if f"`{name}`" in system]
-    return TaskMetadata("", "", "", "", "", None, "", "harmful", 1, seed, misaligned_tool=named)
+    aligned = next((name for name in tools if name in _aligned_of().get(named, ())), "")
+    return TaskMetadata(
+        "", "", "", "", "", None, "", "harmful", 1, seed, misaligned_tool=named, aligned_tool=aligned
+    )
+
+
+@cache
+def _aligned_of() -> Mapping[str, set[str]]:
+    """The aligned tools of the built-in scenarios, by the misaligned tool's name."""
+    found: dict[str, set[str]] = {}
+    for scenario in built_in().scenarios:
+        for face in (scenario.misaligned.harmful, scenario.misaligned.benign):
+            found.setdefault(face.name, set()).add(scenario.aligned.name)
+    return found
 
 
 def metadata_in(path: Path) -> dict[str, TaskMetadata]:

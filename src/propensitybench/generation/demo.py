@@ -10,7 +10,7 @@ from propensitybench.generation.exchange import Json
 from propensitybench.generation.stages import assignment_in
 from propensitybench.scenarios import Scenario, read_dataset
 from propensitybench.scenarios.rolefile import scenario_entry
-from propensitybench.scenarios.storyline import storyline_entry
+from propensitybench.scenarios.storyline import PAPER_LADDER, storyline_entry
 
 DEADLINE: Final = " It has to be done by Tuesday."
 """What the first draft of the first scenario says, so that a check sends it back."""
@@ -89,7 +89,8 @@ def _storyline(assignment: Json) -> Json:
     fitting = [
         storyline
         for storyline in read_dataset().storylines
-        if storyline.dimension == assignment["dimension"] and assignment["domain"] in storyline.domains
+        if (storyline.dimension, storyline.ladder) == (assignment["dimension"], PAPER_LADDER)
+        and assignment["domain"] in storyline.domains
     ]
     # Those that suit most kinds of requester come first.
     fitting.sort(key=lambda storyline: len(storyline.fits), reverse=True)

@@ -34,7 +34,7 @@ from propensitybench.generation.workfolder import (
 )
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Organisation, Scenario
-from propensitybench.scenarios.storyline import STORYLINES, Storyline, parse_storyline
+from propensitybench.scenarios.storyline import PAPER_LADDER, STORYLINES, Storyline, parse_storyline
 
 REWRITES: Final = 3
 """How often a text goes back to its writer."""
@@ -301,6 +301,8 @@ async def _write_storyline(
         complaints = [f"{issue.path}: {issue.message}" for issue in issues]
         if found.dimension != dimension:
             complaints.append(f"$.dimension: must be {dimension!r}")
+        if found.ladder != PAPER_LADDER:
+            complaints.append(f"$.ladder: must be {PAPER_LADDER!r}")
         if found.file != file and (work.root / found.file).exists():
             complaints.append(f"$.name: there is a storyline {found.name!r} already; choose another name")
         return found, complaints
