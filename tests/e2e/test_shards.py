@@ -194,7 +194,7 @@ def test_64_shards_a_fifth_of_them_killed_and_resumed(tmp_path: Path) -> None:
             name = f"{number}/{SHARDS}"
             if number in killed:
                 answering.kill(
-                    server.calls + preflight + chance.randint(1, 6), [*new, "--shard", name, "--run", path]
+                    server.calls + preflight + chance.randint(1, 3), [*new, "--shard", name, "--run", path]
                 )
                 with RunFile.open(path) as run:
                     assert run.finished() < run.planned
