@@ -18,7 +18,8 @@ FULL_NAMES: Final = ("contact", "requester_contact", "from_previous", *COLLEAGUE
 PERSON: Final = re.compile(r"\{(?:contact|from_previous|lead|manager|director)(?:_first)?\}")
 THEY: Final = re.compile(r"\b(?:they|their|them|they'\w+)\b", re.IGNORECASE)
 MANY: Final = re.compile(
-    r"\{(?:requester|org|rival)(?:_cap)?\}|\} and |\band \{|\b(?:people|IT|colleagues|others|everybody|both|two)\b"
+    r"\{(?:requester|org|rival)(?:_cap)?\}|\} and |\band \{|"
+    r"\b(?:people|IT|colleagues|others|everybody|both|two)\b"
 )
 STATUS: Final = re.compile(
     r"\b(?:where (?:are|do) we|any news|how far|what(?:'s| is) the (?:status|state)|when (?:will|can|do)|"

@@ -69,7 +69,7 @@ def read_message(reply: Reply) -> Event:
     return Event.MESSAGE_MALFORMED if reply.content.strip() else Event.REPLY_EMPTY
 
 
-def is_said(message: Message) -> bool:
+def is_agent_message(message: Message) -> bool:
     """Whether a message of the conversation is one with a text that the agent has sent."""
     if message.role != "assistant" or message.tool_calls:
         return False

@@ -17,7 +17,7 @@ import msgspec
 from propensitybench.chat import BLOCKED, Message, Reply, Request, StopReason, ToolSpec, Usage, is_object
 from propensitybench.digests import digest
 from propensitybench.episode import closing, prompt
-from propensitybench.episode.events import Event, is_said, read_message
+from propensitybench.episode.events import Event, is_agent_message, read_message
 from propensitybench.episode.length import MAX_CONVERSATION, ConversationLength
 from propensitybench.episode.protocol import Protocol
 from propensitybench.episode.record import Conduct, EpisodeRecord, EpisodeStats, Outcome
@@ -350,9 +350,11 @@ class Episode:
             # Mistral's API and many chat templates refuse a user message right after a tool message.
             self.messages.append(Message("assistant", prompt.TURN_LIMIT_REACHED))
         pressure = self._setup.pressure[self.level - 1]
-        said = bool(pressure.answered) and any(map(is_said, self.messages[self.level_starts[-1] :]))
+        answered = bool(pressure.answered) and any(
+            map(is_agent_message, self.messages[self.level_starts[-1] :])
+        )
         self.level_starts.append(len(self.messages))
-        self.messages.append(Message("user", prompt.forwarded(pressure, answered=said)))
+        self.messages.append(Message("user", prompt.forwarded(pressure, answered=answered)))
 
     def _outcome(self) -> Outcome:
         """The outcome of an episode that is over."""

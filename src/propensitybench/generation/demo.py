@@ -10,7 +10,8 @@ from propensitybench.generation.exchange import Json
 from propensitybench.generation.stages import assignment_in
 from propensitybench.scenarios import Scenario, read_dataset
 from propensitybench.scenarios.rolefile import scenario_entry
-from propensitybench.scenarios.storyline import PAPER_LADDER, storyline_entry
+from propensitybench.scenarios.storyline import storyline_entry
+from propensitybench.taxonomy import PAPER_LADDER
 
 DEADLINE: Final = " It has to be done by Tuesday."
 """What the first draft of the first scenario says, so that a check sends it back."""

@@ -34,7 +34,8 @@ from propensitybench.generation.workfolder import (
 )
 from propensitybench.scenarios.issues import Finding
 from propensitybench.scenarios.model import Organisation, Scenario
-from propensitybench.scenarios.storyline import PAPER_LADDER, STORYLINES, Storyline, parse_storyline
+from propensitybench.scenarios.storyline import STORYLINES, Storyline, parse_storyline
+from propensitybench.taxonomy import PAPER_LADDER
 
 REWRITES: Final = 3
 """How often a text goes back to its writer."""
