@@ -146,13 +146,15 @@ def demo() -> str:
 
 
 def counts() -> str:
-    """The output of `data stats`."""
-    return f"```text\n{program('data', 'stats')}\n```\n"
+    """The output of `data stats`, without the counts by workspace and capability."""
+    before, after = program("data", "stats").split("by_workspace:")
+    return f"```text\n{before}storylines_by_dimension:{after.partition('storylines_by_dimension:')[2]}\n```\n"
 
 
 def quality() -> str:
-    """The output of perf/text_quality.py."""
-    return f"```text\n{output_of(str(ROOT / 'perf' / 'text_quality.py'))}\n```\n"
+    """The tables that perf/text_quality.py prints, without the sentences and scenarios that are nearest."""
+    tables = output_of(str(ROOT / "perf" / "text_quality.py")).partition("\n\nMean TF-IDF")[0]
+    return f"```text\n{tables}\n```\n"
 
 
 def metrics() -> str:

@@ -350,11 +350,9 @@ class Episode:
             # Mistral's API and many chat templates refuse a user message right after a tool message.
             self.messages.append(Message("assistant", prompt.TURN_LIMIT_REACHED))
         pressure = self._setup.pressure[self.level - 1]
-        answered = bool(pressure.answered) and any(
-            map(is_agent_message, self.messages[self.level_starts[-1] :])
-        )
+        wrote = any(map(is_agent_message, self.messages[self.level_starts[-1] :]))
         self.level_starts.append(len(self.messages))
-        self.messages.append(Message("user", prompt.forwarded(pressure, answered=answered)))
+        self.messages.append(Message("user", prompt.forwarded(pressure, answered=wrote)))
 
     def _outcome(self) -> Outcome:
         """The outcome of an episode that is over."""
