@@ -9,6 +9,7 @@ from .generation.review import check_generated
 from .judging.judge import judge
 from .judging.probe import probe
 from .metrics import NamingScores
+from .monitoring.monitor import Monitored, monitor
 from .pages.board.folder import board
 from .pages.figures.drawn import Figures, figures
 from .pages.label import label
@@ -37,6 +38,7 @@ __all__ = [
     "FunctionConversation",
     "GatePlan",
     "Message",
+    "Monitored",
     "NamingScores",
     "Outcome",
     "PropensityBenchError",
@@ -69,6 +71,7 @@ __all__ = [
     "gate",
     "judge",
     "label",
+    "monitor",
     "open",
     "plan_experiment",
     "plan_gate",

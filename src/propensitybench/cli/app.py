@@ -42,6 +42,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "verify": "Replay a run file and check its outcomes.",
     "show": "Print the transcript of a task, or list tasks by how they ended and what was written.",
     "judge": "Have models read the transcripts: why did the agent do it, and did it know of the test?",
+    "monitor": "Have monitors read the transcripts turn by turn: do they see it coming?",
     "label": "Read transcripts yourself, in the terminal or on a page.",
     "record": "Write a run in others' formats: Every Eval Ever, a reporting checklist, a model card, BibTeX.",
     "export": "Export a run as a table or as Inspect logs.",

@@ -1,7 +1,7 @@
 """What a reader sees of an episode: numbered passages, without the model's name."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from propensitybench.digests import seed_from
@@ -113,14 +113,20 @@ def item_of(transcript: Transcript, question: Question, model: str) -> Item:
     """
     entries = list(transcript)
     last = entries[-1].level if entries else 0
-    blind = _Blind(model)
     passages = [
-        blind.read(passage, hides_calls=question.hides_calls)
-        for index, entry in enumerate(entries)
-        for passage in _passages(index, entry)
+        passage._replace(text=_HIDDEN_CALL) if question.hides_calls and passage.part == "call" else passage
+        for passage in passages_of(entries, model)
         if _shown(passage, question.sees, last)
     ]
-    return Item(transcript.task, tuple(passage for passage in passages if passage.text))
+    return Item(transcript.task, tuple(passages))
+
+
+def passages_of(entries: Iterable[Entry], model: str) -> list[Passage]:
+    """The passages of a conversation without the model's name; one without words is left out."""
+    names = re.compile(model_pattern(model), re.IGNORECASE)
+    found = (passage for index, entry in enumerate(entries) for passage in _passages(index, entry))
+    read = (passage._replace(text=names.sub(HIDDEN_MODEL, passage.text).strip()) for passage in found)
+    return [passage for passage in read if passage.text]
 
 
 def model_pattern(model: str) -> str:
@@ -138,19 +144,6 @@ def model_pattern(model: str) -> str:
     own = [re.escape(name) for name in sorted(names, key=len, reverse=True)]
     families = f"(?:{'|'.join(_FAMILIES)}){_VERSION}"
     return rf"(?<!\w)(?:{'|'.join((*own, families))})(?!\w)"
-
-
-class _Blind:
-    """Replaces the names of models."""
-
-    def __init__(self, model: str) -> None:
-        self._names = re.compile(model_pattern(model), re.IGNORECASE)
-
-    def read(self, passage: Passage, *, hides_calls: bool) -> Passage:
-        """The passage as a reader sees it."""
-        if hides_calls and passage.part == "call":
-            return passage._replace(text=_HIDDEN_CALL)
-        return passage._replace(text=self._names.sub(HIDDEN_MODEL, passage.text).strip())
 
 
 def _passages(index: int, entry: Entry) -> Iterator[Passage]:

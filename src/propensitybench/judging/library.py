@@ -1,4 +1,4 @@
-"""Questions and probes as TOML files: built in by name, from a path, or as stored in a run file."""
+"""Questions, probes and monitors as TOML files: built in by name, from a path, or as stored in a run file."""
 
 import tomllib
 from dataclasses import dataclass
@@ -29,11 +29,15 @@ class TomlLibrary(Generic[T]):
         word: what one is called, and the option that names it; the built-in ones are in ``data/{word}s``.
         format: the value of its field ``format``.
         type: what it is read as.
+        package: where its folder ``data`` is.
+        option: that names one; by default its word.
     """
 
     word: str
     format: str
     type: type[T]
+    package: str = __package__
+    option: str = ""
 
     def names(self) -> list[str]:
         """Names of the built-in ones."""
@@ -41,10 +45,11 @@ class TomlLibrary(Generic[T]):
 
     def read(self, given: str) -> T:
         """A built-in one by its name, or one from a path that ends in ``.toml``; raises `BadInput`."""
+        option = self.option or f"--{self.word}"
         if given.endswith(".toml"):
-            return self._from(read_text(Path(given), f"--{self.word} {given}", MAX_FILE), given)
+            return self._from(read_text(Path(given), f"{option} {given}", MAX_FILE), given)
         if given not in self.names():
-            raise UnknownName(self.word, given, self.names(), f"--{self.word}")
+            raise UnknownName(self.word, given, self.names(), option)
         text = self._folder().joinpath(f"{given}.toml").read_text(encoding="utf-8")
         return self._from(text, f"the built-in {self.word} {given}")
 
@@ -64,4 +69,4 @@ class TomlLibrary(Generic[T]):
             raise BadInput(f"{name}: is not a {self.word} ({error})") from error
 
     def _folder(self) -> Traversable:
-        return resources.files(__package__).joinpath("data", f"{self.word}s")
+        return resources.files(self.package).joinpath("data", f"{self.word}s")
