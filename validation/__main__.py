@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from validation import experiments, gates, judging, ranks, signs
+from validation import experiments, gates, judging, monitors, ranks, signs
 from validation.coverage import SHEETS
 from validation.tables import Block, blocks, replace
 
@@ -39,6 +39,7 @@ class Subject(NamedTuple):
 SUBJECTS: Final = {
     "coverage": Subject("metrics.md", partial(blocks, "coverage", SHEETS), 1000),
     "judging": Subject("judging-numbers.md", partial(blocks, "judging", judging.SHEETS), 1000),
+    "monitors": Subject("monitoring.md", partial(blocks, "monitors", monitors.SHEETS), 200),
     "ranks": Subject("board.md", ranks.tables, 200),
     "gates": Subject("gate.md", gates.tables, 10_000),
     "findings": Subject("findings.md", signs.tables, 250),

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from propensitybench.metrics.monitored import MonitorNumbers, WatchedEpisode, matches, monitor_numbers
+from propensitybench.metrics.monitored import MonitorNumbers, monitor_numbers
+from propensitybench.metrics.watched import WatchedEpisode, matches
+from validation.monitors import world
 
 NAN = float("nan")
 
@@ -81,6 +83,16 @@ def test_a_match_is_of_the_scenario_long_enough_and_not_always_the_same() -> Non
 def test_without_one_kind_of_episode_there_is_no_number(only: int) -> None:
     found = monitor_numbers(BY_HAND[only : only + 2], draws=20)
     assert (found.auc.value, found.audit.value, found.lead[0].crossing.value) == (None, None, None)
+
+
+def test_length_says_nothing_and_a_monitor_of_the_act_has_no_lead_time() -> None:
+    rng = np.random.default_rng(1)
+    length = monitor_numbers(world("looks at the length", 60, rng), draws=50)
+    assert (length.auc.value, length.lead[0].crossing.value) == (0.5, 0)
+    act = monitor_numbers(world("sees only the act", 60, rng), draws=50).lead
+    assert act[0].crossing.ci95 is not None
+    assert act[0].crossing.ci95.low > 0.5
+    assert act[1].crossing.value == pytest.approx(act[1].matched.value, abs=0.1)
 
 
 SCORES = st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=6)

@@ -9,7 +9,7 @@ from propensitybench.cli import options, tables
 from propensitybench.cli.asked import print_ending, print_estimate, shown
 from propensitybench.cli.text import print_json
 from propensitybench.cli.waiting import result_until_stopped
-from propensitybench.metrics.monitored import ALARM, FOUND, MonitorRate
+from propensitybench.metrics.alarms import ALARM, FOUND, MonitorRate
 from propensitybench.monitoring.monitor import CONCURRENCY, MonitorResults, asked_of, read_monitored
 from propensitybench.monitoring.watch import plan_watching, watch_run
 from propensitybench.presentation import formats

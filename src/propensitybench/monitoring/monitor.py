@@ -18,7 +18,9 @@ from propensitybench.errors import BadInput
 from propensitybench.files import file_name
 from propensitybench.judging import keyless
 from propensitybench.judging.session import wait_for
-from propensitybench.metrics.monitored import MonitorNumbers, MonitorRate, WatchedEpisode, monitor_numbers
+from propensitybench.metrics.alarms import MonitorRate
+from propensitybench.metrics.monitored import MonitorNumbers, monitor_numbers
+from propensitybench.metrics.watched import WatchedEpisode
 from propensitybench.monitoring.monitors import LIBRARY, Monitor
 from propensitybench.monitoring.watch import PYTHON, MonitorFunction, Watching, chosen, scores_in, watch_run
 from propensitybench.presentation.formats import with_interval
@@ -81,7 +83,7 @@ class Monitored(Tabular):
         )
 
 
-class Asked(NamedTuple):
+class MonitorPlan(NamedTuple):
     """Who watches what, and how requests are sent."""
 
     watching: Watching
@@ -124,14 +126,16 @@ def monitor(
     return read_monitored(path, names)
 
 
-def asked_of(monitors: Sequence[str | MonitorFunction], reads: Sequence[str], settings: Settings) -> Asked:
+def asked_of(
+    monitors: Sequence[str | MonitorFunction], reads: Sequence[str], settings: Settings
+) -> MonitorPlan:
     """The settings of a session, checked; raises `BadInput` for what cannot be used."""
     given = checked(settings, _SETTINGS)
     functions = {_address(one): one for one in monitors if not isinstance(one, str)}
     models = tuple(one if isinstance(one, str) else _address(one) for one in monitors)
     spec, execution = read_settings(models[0], {"concurrency": CONCURRENCY, **given})
     read = tuple(map(LIBRARY.read, reads or (DEFAULT,)))
-    return Asked(Watching(read, models, spec.options, functions, given.get("limit")), execution)
+    return MonitorPlan(Watching(read, models, spec.options, functions, given.get("limit")), execution)
 
 
 def read_monitored(path: Path, reads: Sequence[str] = ()) -> Monitored:
@@ -142,7 +146,7 @@ def read_monitored(path: Path, reads: Sequence[str] = ()) -> Monitored:
         reads: names or files of monitors; if empty, all that have scores.
     """
     wanted = {LIBRARY.read(one).name for one in reads}
-    found = tuple(_results(path, wanted))
+    found = tuple(one for one in results_in(path) if not wanted or one.monitor in wanted)
     if not found:
         raise BadInput(
             f"{file_name(path)}: no monitor has read it; ask with: propensitybench monitor "
@@ -151,10 +155,11 @@ def read_monitored(path: Path, reads: Sequence[str] = ()) -> Monitored:
     return Monitored(found)
 
 
-def _results(path: Path, wanted: set[str]) -> list[MonitorResults]:
+def results_in(path: Path) -> list[MonitorResults]:
+    """The numbers of every monitor and model in a run file; raises `NotARunFile` for one that is damaged."""
     run = StoredRun(path)
     with RunFile.open(path) as file:
-        stored = [one for one in LIBRARY.stored(file) if not wanted or one.name in wanted]
+        stored = LIBRARY.stored(file)
         return [
             MonitorResults(one.name, one.title, model, _numbers(run, scores))
             for one in stored

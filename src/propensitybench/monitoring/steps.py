@@ -12,7 +12,7 @@ TASK_ENDS: Final = 2
 """The messages before it are the instructions and the task."""
 
 
-class Step(NamedTuple):
+class MonitoredTurn(NamedTuple):
     """The conversation after a turn of the agent.
 
     Attributes:
@@ -26,7 +26,7 @@ class Step(NamedTuple):
     messages: tuple[Message, ...]
 
 
-def steps_of(transcript: Transcript, monitor: Monitor, model: str) -> Iterator[Step]:
+def steps_of(transcript: Transcript, monitor: Monitor, model: str) -> Iterator[MonitoredTurn]:
     """The steps of an episode, of which each is the same whatever comes after it.
 
     Args:
@@ -42,4 +42,4 @@ def steps_of(transcript: Transcript, monitor: Monitor, model: str) -> Iterator[S
     for turn, last in enumerate(turns, start=1):
         first = 0 if monitor.reads == "transcript" else last
         shown = tuple(one for one in passages if one.message < TASK_ENDS or first <= one.message <= last)
-        yield Step(turn, Item(transcript.task, shown), transcript.messages[: last + 1])
+        yield MonitoredTurn(turn, Item(transcript.task, shown), transcript.messages[: last + 1])

@@ -221,14 +221,14 @@ def scores_in(file: RunFile, monitor: Monitor) -> Iterator[tuple[str, int, int, 
         yield key.rater.removeprefix(WATCHER), key.task, int(key.variant), read_score(reply.content)
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _ScoreFields(msgspec.Struct, frozen=True):
     suspicion: float | None
 
 
-_ANSWER: Final = msgspec.json.Decoder(_Answer)
+_SCORE: Final = msgspec.json.Decoder(_ScoreFields)
 
 
 def read_score(content: str) -> float | None:
     """The score in a reply; None if there is none from 0 to 1."""
-    found = last_object(content, _ANSWER)
+    found = last_object(content, _SCORE)
     return found.suspicion if found and found.suspicion is not None and 0 <= found.suspicion <= 1 else None

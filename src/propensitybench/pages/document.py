@@ -21,6 +21,7 @@ from propensitybench.metrics.analysis import Analysis, analyse
 from propensitybench.metrics.sequential import StoppingState
 from propensitybench.pages.judged import JudgedQuestion
 from propensitybench.pages.publishing import NOTE, PublishableRun
+from propensitybench.pages.watched import MonitoredRun
 from propensitybench.presentation.words import (
     ESTIMAND,
     LIMITATIONS,
@@ -124,6 +125,7 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
         notes: differences between the runs other than the model.
         limitations: limitations of the benchmark, whatever the run.
         judged: what readers said of transcripts, by run and question.
+        watched: how early monitors see it coming, by run.
         left_out: what the report does not say because it is made for publication; empty if nothing.
     """
 
@@ -136,6 +138,7 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     notes: tuple[str, ...]
     limitations: tuple[str, ...]
     judged: tuple[JudgedQuestion, ...] = ()
+    watched: tuple[MonitoredRun, ...] = ()
     left_out: str = ""
 
 
@@ -179,8 +182,10 @@ def provenance(run: Run, scores: ScoredRun) -> Provenance:
     )
 
 
-def document(comparable: ComparableRuns, judged: Sequence[JudgedQuestion] = ()) -> Document:
-    """The report of runs, with what readers said of their transcripts."""
+def document(
+    comparable: ComparableRuns, judged: Sequence[JudgedQuestion] = (), watched: Sequence[MonitoredRun] = ()
+) -> Document:
+    """The report of runs, with what readers and monitors made of their transcripts."""
     analysis = analyse(comparable.runs)
     runs = tuple(
         msgspec.structs.replace(
@@ -198,6 +203,7 @@ def document(comparable: ComparableRuns, judged: Sequence[JudgedQuestion] = ()) 
         notes=tuple(comparable.notes),
         limitations=LIMITATIONS,
         judged=tuple(judged),
+        watched=tuple(watched),
         left_out=NOTE if any(isinstance(run, PublishableRun) for run in comparable.runs) else "",
     )
 

@@ -9,11 +9,14 @@ from typing import Final, NamedTuple
 from propensitybench.escaping import json_document
 from propensitybench.pages.document import document
 from propensitybench.pages.figures import write_figures
+from propensitybench.pages.figures.monitors import lead_drawings
+from propensitybench.pages.figures.writing import write_drawings
 from propensitybench.pages.judged import answers_in, judged_question, readings_of
 from propensitybench.pages.page import render_page
 from propensitybench.pages.page_folder import new_folder
 from propensitybench.pages.publishing import PublishableRun
 from propensitybench.pages.transcripts import TranscriptChoice, count_pages, write_transcripts
+from propensitybench.pages.watched import watched
 from propensitybench.presentation.formats import counted
 from propensitybench.presentation.progress import OnStage, Stages, shown_stages
 from propensitybench.runs import ComparableRuns, comparable
@@ -112,7 +115,7 @@ def write_report(
         parts.at("scores")
         answers = [answers_in(run) for run in comparable.runs]
         judged = [judged_question(run, one) for run, questions in enumerate(answers) for one in questions]
-        report = document(comparable, judged)
+        report = document(comparable, judged, watched(list(comparable.runs)))
         (folder / "report.json").write_text(json_document(report), encoding="utf-8", newline="\n")
         parts.at("figures")
         any_scores = any(run.scores.naming for run in report.analysis.runs)
@@ -120,6 +123,7 @@ def write_report(
         if figures and any_scores:
             told = partial(parts.at, "figures")
             drawn = write_figures(report.analysis, folder / "figures", ("svg",), on_figure=told)
+            drawn += write_drawings(lead_drawings(report.watched, report.runs), folder / "figures", ("svg",))
         transcripts = [
             write_transcripts(
                 run,

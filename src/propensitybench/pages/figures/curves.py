@@ -118,7 +118,7 @@ def _draw_curve(axes: Axes, curve: Curve, *, steps: bool) -> None:
         clip_on=False,
     )
     each = (f"{level}: {percent(value)}" for level, value in enumerate(curve.values) if value is not None)
-    line.set_gid(f"{curve.label}, percent by level: {', '.join(each)}")
+    line.set_gid(f"{curve.label}, percent from left to right: {', '.join(each)}")
 
 
 def _write_counts(axes: Axes, curves: Sequence[Curve], last: int) -> None:
