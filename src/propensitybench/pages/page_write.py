@@ -123,7 +123,8 @@ def write_report(
         if figures and any_scores:
             told = partial(parts.at, "figures")
             drawn = write_figures(report.analysis, folder / "figures", ("svg",), on_figure=told)
-            drawn += write_drawings(lead_drawings(report.watched, report.runs), folder / "figures", ("svg",))
+            read = [(report.runs[one.run].label, one.results) for one in report.watched]
+            drawn += write_drawings(lead_drawings(read), folder / "figures", ("svg",))
         transcripts = [
             write_transcripts(
                 run,
