@@ -1,6 +1,7 @@
 from .chat import ConversationContext, Message, Reply, Request, ToolCall, ToolSpec
 from .clients import Client, Conversation, FunctionConversation, ScriptedClient
 from .engine import RunSpec, client_for
+from .environments.environment import Environment
 from .episode import Episode, EpisodeRecord, EpisodeStats, Outcome, Protocol
 from .errors import PropensityBenchError
 from .experiments import ExperimentAnalysis, ExperimentPlan, analyse_experiment, experiment, plan_experiment
@@ -28,6 +29,7 @@ __all__ = [
     "Conversation",
     "ConversationContext",
     "Dataset",
+    "Environment",
     "Episode",
     "EpisodeRecord",
     "EpisodeStats",

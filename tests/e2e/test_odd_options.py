@@ -37,6 +37,7 @@ NEEDS: Final[Mapping[str, Sequence[str]]] = {
     "show": ["good.run"],
     "watch": ["good.run"],
     "judge": ["good.run", "--judge", "keyless/words", "--question", "awareness"],
+    "monitor": ["good.run", "--monitor", "keyless/words"],
     "label": ["good.run", "--question", "awareness", "--as", "Ann"],
     "export": ["good.run"],
     "data validate": [],

@@ -1,0 +1,1 @@
+"""Tasks as environments, for training and control."""
