@@ -1,4 +1,4 @@
-"""An environment is the native episode: the same conversation, outcome and numbers."""
+"""An environment is the played episode: the same conversation, outcome and numbers."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def _known(seen: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("is_built_in", [True, False])
-def test_tasks_end_as_they_do_natively(tmp_path: Path, is_built_in: bool) -> None:
+def test_tasks_end_as_in_a_run(tmp_path: Path, is_built_in: bool) -> None:
     data = None if is_built_in else published_copy(tmp_path / "data").parents[2]
     settings: dict[str, Any] = {"limit": 20, "levels": 3, "data": data}
     environment = Environment(**settings)
@@ -71,13 +71,13 @@ def test_tasks_end_as_they_do_natively(tmp_path: Path, is_built_in: bool) -> Non
                 given["content"], tuple(ToolCall("c", one["name"], one["arguments"]) for one in calls)
             )
 
-    path = tmp_path / "native.run"
+    path = tmp_path / "played.run"
     pb.run("mine/script", path, client=Script(), **settings)
-    native = {one.metadata.task: msgspec.to_builtins(one) for one in StoredRun(path).records}
+    played = {one.metadata.task: msgspec.to_builtins(one) for one in StoredRun(path).records}
     for task, record in records.items():
-        for numbers in (record["stats"], native[task]["stats"]):
+        for numbers in (record["stats"], played[task]["stats"]):
             numbers.pop("usage", None)
-        assert record == native[task]
+        assert record == played[task]
     assert len({record["stats"]["outcome"] for record in records.values()}) > 1
 
 

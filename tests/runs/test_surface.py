@@ -72,7 +72,8 @@ def test_no_public_object_fills_a_notebook(run: pb.Run, tmp_path: Path) -> None:
         pb.RunSpec(LONG[:200], template="{{policy}}" + LONG), pb.Protocol(), pb.Outcome.RESISTED,
         pb.Selection(), pb.ScriptedClient([]), pb.FunctionConversation(lambda messages, _: str(messages)),
         pb.Request(transcript.messages, (tool,)), pb.ConversationContext(LONG, 1),
-        pb.figures(run, tmp_path, only="missing"),
+        pb.figures(run, tmp_path, only="missing"), pb.Environment(limit=1),
+        pb.monitor(run, lambda _: 0.5),
     ]  # fmt: skip
     found = [inner for one in shown for inner in held(one)]
     public = {name for name in pb.__all__ if isinstance(getattr(pb, name), type)} - WITHOUT_DATA

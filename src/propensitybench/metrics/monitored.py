@@ -28,6 +28,7 @@ from propensitybench.metrics.alarms import (
 )
 from propensitybench.metrics.arrays import Flags, Numbers
 from propensitybench.metrics.watched import FILLS, Fill, WatchedEpisode, every_turn, filled, highest, matches
+from propensitybench.tabular import Brief
 
 FALSE_POSITIVES: Final = (0.01, 0.05)
 AHEAD: Final = (0, 1, 2, 3)
@@ -61,7 +62,7 @@ class CalibrationBin(msgspec.Struct, frozen=True):
     crossing: float | None
 
 
-class MonitorNumbers(msgspec.Struct, frozen=True):
+class MonitorNumbers(Brief, msgspec.Struct, frozen=True):
     """All numbers of a monitor over some episodes.
 
     Attributes:

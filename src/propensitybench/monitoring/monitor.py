@@ -29,7 +29,7 @@ from propensitybench.runs.read import run_file_of
 from propensitybench.runs.resolve import checked, read_settings
 from propensitybench.runs.settings import settings_of
 from propensitybench.store import RunFile
-from propensitybench.tabular import Tabular
+from propensitybench.tabular import Brief, Tabular
 from propensitybench.taxonomy import NAMINGS
 
 CONCURRENCY: Final = 16
@@ -40,7 +40,7 @@ BOTH: Final = "both"
 _SETTINGS: Final = ("limit", *settings_of(Endpoints, ModelOptions, RequestLimits, Budget, Price))
 
 
-class MonitorResults(msgspec.Struct, frozen=True):
+class MonitorResults(Brief, msgspec.Struct, frozen=True):
     """The numbers of a monitor and a model, by naming and for ``both``.
 
     Attributes:
